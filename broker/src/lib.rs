@@ -1,0 +1,12 @@
+//! Corriere's broker: a provider. Its delivery logic is the pure state machine of [`machine`]; [`Broker`] is the
+//! edge around it, which has the clock, the store and the connections.
+
+mod broker;
+mod counts;
+pub mod machine;
+mod settings;
+pub mod store;
+
+pub use broker::{Broker, StartError};
+pub use counts::Counts;
+pub use settings::{DeadLetters, Settings};

@@ -1,0 +1,45 @@
+//! What can be set for a broker.
+
+use std::time::Duration;
+
+use corriere_core::RedeliveryPolicy;
+
+/// The settings of a broker, with Corriere's defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Bytes of messages that memory may hold. A single larger message is admitted when nothing else is there.
+    pub memory_limit: u64,
+    /// How long a send may wait for memory.
+    pub send_deadline: Duration,
+    /// Where neither the subscription nor the destination has a policy.
+    pub redelivery: RedeliveryPolicy,
+    /// Where messages go that cannot be delivered.
+    pub dead_letters: DeadLetters,
+    /// Whether non-persistent messages are kept as dead letters too, instead of being dropped and counted.
+    pub dead_letter_non_persistent: bool,
+}
+
+/// Where messages go that cannot be delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeadLetters {
+    /// To a queue for each source: `DLQ.<queue>`, `DLQ.topic.<topic>`.
+    #[default]
+    Individual,
+    /// All to the queue `ActiveMQ.DLQ`.
+    Shared,
+    /// Nowhere; they are dropped and counted.
+    Discard,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            memory_limit: 64 * 1024 * 1024,
+            send_deadline: Duration::from_secs(30),
+            redelivery: RedeliveryPolicy::default(),
+            dead_letters: DeadLetters::default(),
+            dead_letter_non_persistent: false,
+        }
+    }
+}

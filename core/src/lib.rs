@@ -1,0 +1,24 @@
+//! Corriere's lowest floor: the vocabulary of messaging ([`message`], [`destination`], [`id`], [`time`]), the seam to
+//! a provider ([`provider`]) and the client that talks across it ([`client`]).
+//!
+//! The client knows only the seam; no provider, container or wire is named here.
+
+pub mod client;
+pub mod destination;
+pub mod error;
+pub mod id;
+pub mod message;
+pub mod provider;
+pub mod redelivery;
+pub mod time;
+
+pub use client::{
+    AcknowledgeMode, Connection, ConnectionFactory, Consumer, Delivery, Producer, Release, SendOptions,
+    Session,
+};
+pub use destination::{Destination, DestinationError, DestinationKind};
+pub use error::Error;
+pub use id::{ConnectionId, MessageId, ProducerId, SessionId, SubscriptionId, TransactionId, Xid};
+pub use message::{Body, DeliveryMode, Headers, Message, MessageError, Priority, Properties, Value};
+pub use redelivery::RedeliveryPolicy;
+pub use time::{Clock, Timestamp};

@@ -1,0 +1,211 @@
+//! What a client asks of a provider.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Ack, Cause};
+use crate::destination::{Destination, DestinationKind};
+use crate::id::{ProducerId, SessionId, SubscriptionId, TransactionId};
+use crate::message::Message;
+use crate::redelivery::RedeliveryPolicy;
+
+/// A request of one connection. Each says what its [`Receipt`](super::Receipt) confirms.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Command {
+    /// Opens a session; confirmed when it is known.
+    OpenSession {
+        /// Chosen by the client, new on its connection.
+        session: SessionId,
+        /// How its deliveries are acknowledged.
+        mode: SessionMode,
+    },
+    /// Closes a session with all it opened; what it had not settled returns to its destination, counted if it was
+    /// handed over. Confirmed when that is done.
+    CloseSession {
+        /// Which one.
+        session: SessionId,
+    },
+    /// Opens a producer; confirmed when it is known.
+    OpenProducer {
+        /// Chosen by the client, new on its connection.
+        producer: ProducerId,
+        /// The session that it belongs to.
+        session: SessionId,
+        /// Its identity in the ids of its messages.
+        identity: Arc<str>,
+        /// Where it sends; `None` when each send says so.
+        destination: Option<Destination>,
+    },
+    /// Closes a producer; what it sent stays sent.
+    CloseProducer {
+        /// Which one.
+        producer: ProducerId,
+    },
+    /// Opens a subscription (a consumer). Confirmed after everything that was waiting for it, up to its credit, has
+    /// been delivered.
+    OpenSubscription(Box<Subscribe>),
+    /// Closes a subscription. What was not handed over returns, uncounted; what was handed over and is not settled
+    /// stays with the session, which may still settle it.
+    CloseSubscription {
+        /// Which one.
+        subscription: SubscriptionId,
+        /// The number of the last delivery that was handed to the application; 0 for none.
+        last_handed_over: u64,
+    },
+    /// Sends a message. Outside a transaction confirmed when it is durable (a persistent one) or accepted (another);
+    /// inside one when it is accepted. While memory is full it waits, up to `deadline`.
+    Send(Send),
+    /// Says what became of deliveries; confirmed when that has taken effect.
+    Acknowledge(Ack),
+    /// Notes that a message is in the hands of the application, so that it counts if the process dies.
+    HandedOver {
+        /// Whose delivery.
+        subscription: SubscriptionId,
+        /// The number of the delivery; all before it were handed over too.
+        number: u64,
+    },
+    /// Adds to the credit of a subscription with [`Credit::Explicit`].
+    Grant {
+        /// Whose credit.
+        subscription: SubscriptionId,
+        /// How many more messages it may be sent.
+        credit: u32,
+    },
+    /// Takes back explicit credit; confirmed when all that can be delivered at this moment has been. With a window,
+    /// whose credit stays, it is only that confirmation.
+    Drain {
+        /// Whose credit.
+        subscription: SubscriptionId,
+    },
+    /// Begins a transaction of this connection.
+    Begin {
+        /// Chosen by the client.
+        transaction: TransactionId,
+    },
+    /// Ends the association of a distributed transaction with this connection.
+    End {
+        /// Which one.
+        transaction: TransactionId,
+    },
+    /// First phase of a distributed commit; confirmed with the vote, once durable.
+    Prepare {
+        /// Which one.
+        transaction: TransactionId,
+    },
+    /// Commits; confirmed when all of it is durable. Refused, and rolled back, when any part of it failed.
+    Commit {
+        /// Which one.
+        transaction: TransactionId,
+        /// Whether no prepare went before it.
+        one_phase: bool,
+    },
+    /// Rolls back: sends vanish, acknowledgements are undone. The deliveries stay with their subscriptions, which give
+    /// them back by [`AckKind::Redelivered`](super::AckKind::Redelivered).
+    Rollback {
+        /// Which one.
+        transaction: TransactionId,
+        /// Why, for deliveries that go back because their subscription is closed.
+        cause: Option<Cause>,
+    },
+    /// Forgets a distributed transaction that was ended heuristically.
+    Forget {
+        /// Which one.
+        transaction: TransactionId,
+    },
+    /// Lists the prepared transactions; confirmed with them.
+    Recover,
+    /// Opens a browser over a snapshot of a queue.
+    Browse {
+        /// Chosen by the client; deliveries come under it.
+        subscription: SubscriptionId,
+        /// The session that it belongs to.
+        session: SessionId,
+        /// The queue.
+        destination: Destination,
+        /// Which messages.
+        selector: Option<Arc<str>>,
+    },
+    /// Makes a temporary destination that ends with this connection; confirmed with it.
+    CreateTemporary {
+        /// [`DestinationKind::TemporaryQueue`] or [`DestinationKind::TemporaryTopic`].
+        kind: DestinationKind,
+    },
+    /// Removes a temporary destination of this connection.
+    DeleteTemporary {
+        /// Which one.
+        destination: Destination,
+    },
+    /// Removes a durable subscription that nobody uses.
+    Unsubscribe {
+        /// Its name under the connection's client id.
+        name: Arc<str>,
+    },
+    /// Asks for word of destinations, consumers and connections that come and go.
+    WatchEvents,
+    /// Closes the connection with all it opened; confirmed when that is done.
+    Close,
+}
+
+/// How the deliveries of a session are acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SessionMode {
+    /// Each one as it is received, or after its listener returned.
+    Auto,
+    /// By the application, all that the session received so far.
+    Client,
+    /// Lazily.
+    DupsOk,
+    /// With the session's transaction.
+    Transacted,
+    /// By the application, one by one.
+    Individual,
+}
+
+/// A new subscription.
+#[derive(Clone, Debug)]
+pub struct Subscribe {
+    /// Chosen by the client, new on its connection.
+    pub subscription: SubscriptionId,
+    /// The session that it belongs to.
+    pub session: SessionId,
+    /// What is consumed.
+    pub destination: Destination,
+    /// How much may be under way to it.
+    pub credit: Credit,
+    /// Which messages; `None` for all.
+    pub selector: Option<Arc<str>>,
+    /// Whether messages sent over the same connection are left out (topics).
+    pub no_local: bool,
+    /// The name of a durable subscription.
+    pub durable_name: Option<Arc<str>>,
+    /// Before the destination's and the broker's.
+    pub redelivery: Option<RedeliveryPolicy>,
+}
+
+/// How much may be under way to a subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Credit {
+    /// `prefetch` messages, and beside them as many as were handed over and are not settled, up to `extension`.
+    Window {
+        /// At least 1.
+        prefetch: u32,
+        /// Upper bound of what is handed over and widens the window; `None` for no bound.
+        extension: Option<u32>,
+    },
+    /// What [`Command::Grant`] gives, whatever is not settled.
+    Explicit,
+}
+
+/// A message on its way to a destination.
+#[derive(Clone, Debug)]
+pub struct Send {
+    /// Who sends.
+    pub producer: ProducerId,
+    /// Complete: destination, id, timestamp, expiration, priority and mode are set.
+    pub message: Arc<Message>,
+    /// The transaction that it takes effect with.
+    pub transaction: Option<TransactionId>,
+    /// How long it may wait for memory; `None` for the provider's own bound.
+    pub deadline: Option<Duration>,
+}

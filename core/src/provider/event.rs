@@ -1,0 +1,49 @@
+//! What a provider tells a connection by itself.
+
+use std::sync::Arc;
+
+use super::ProviderError;
+use crate::destination::Destination;
+use crate::id::SubscriptionId;
+use crate::message::Message;
+
+/// A message on its way to a consumer.
+#[derive(Clone, Debug)]
+pub struct Dispatch {
+    /// For whom.
+    pub subscription: SubscriptionId,
+    /// Counted per subscription from 1, in the order of dispatch; a message that comes again has a new number.
+    pub number: u64,
+    /// How many deliveries of the subscription were given back in blocking mode before this one was dispatched. What
+    /// carries another epoch than the consumer's own was taken back meanwhile and is to be dropped.
+    pub epoch: u32,
+    /// The message, shared by all who got it.
+    pub message: Arc<Message>,
+    /// 1 at the first delivery.
+    pub delivery_count: u32,
+}
+
+/// Something that happened to a connection.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The connection is gone; nothing more comes.
+    Lost {
+        /// Why.
+        error: ProviderError,
+    },
+    /// A subscription was ended by the provider.
+    SubscriptionEnded {
+        /// Which one.
+        subscription: SubscriptionId,
+        /// Why.
+        error: ProviderError,
+    },
+    /// A destination came or went.
+    DestinationChanged {
+        /// Which one.
+        destination: Destination,
+        /// Whether it is there now.
+        exists: bool,
+    },
+}
