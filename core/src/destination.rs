@@ -64,6 +64,12 @@ impl Destination {
         matches!(self.kind, DestinationKind::Topic | DestinationKind::TemporaryTopic)
     }
 
+    /// The option `consumer.prefetchSize`.
+    #[must_use]
+    pub fn consumer_prefetch(&self) -> Option<u32> {
+        None
+    }
+
     /// The physical name, without options.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -1,38 +1,88 @@
 //! Consumers.
 
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use super::Delivery;
+use futures_core::Stream;
+
+use super::buffer::{Buffer, End, lock};
+use super::listener::{self, ListenerFailure};
+use super::session::SessionInner;
+use super::{AcknowledgeMode, Delivery, Session};
 use crate::error::Error;
+use crate::id::SubscriptionId;
+use crate::provider::{Command, ProviderError};
+use crate::time::Timestamp;
 
 /// Receives messages. Dropping it closes it; what it had not handed over returns to its destination, uncounted.
 #[derive(Debug)]
-pub struct Consumer;
+pub struct Consumer {
+    session: Session,
+    receiver: Receiver,
+    has_listener: AtomicBool,
+}
+
+/// How long a receive waits.
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    No,
+    Until(Timestamp),
+    Forever,
+}
+
+impl Wait {
+    fn up_to(timeout: Duration, now: Timestamp) -> Self {
+        if timeout.is_zero() { Self::No } else { Self::Until(now.saturating_add(timeout)) }
+    }
+}
 
 impl Consumer {
+    pub(super) fn new(
+        session: Session,
+        subscription: SubscriptionId,
+        buffer: Arc<Buffer>,
+        pulls: bool,
+    ) -> Self {
+        let receiver = Receiver { subscription, buffer, pull: pulls.then(Arc::default) };
+        Self { session, receiver, has_listener: AtomicBool::new(false) }
+    }
+
+    /// The session that it belongs to.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
     /// Waits for a message as long as it takes; `None` when the consumer is closed meanwhile. In AUTO the message is
-    /// acknowledged as it is returned. Dropping the future neither loses nor counts a message.
+    /// acknowledged as it is returned: what the caller does with it then is the caller's risk (Jakarta Messaging 3.1,
+    /// section 6.2.10). Dropping the future neither loses nor counts a message.
     ///
     /// # Errors
     /// [`Error::IllegalState`] when closed or when a message listener is set; the connection's end.
     pub async fn receive(&self) -> Result<Option<Delivery>, Error> {
-        todo!()
+        self.next("receive", self.acknowledges(), Wait::Forever).await
     }
 
-    /// Waits for a message up to `timeout`; zero does not wait.
+    /// Waits for a message up to `timeout`; zero does not wait. Dropping the future neither loses nor counts a message.
     ///
     /// # Errors
     /// As [`Consumer::receive`].
-    pub async fn receive_timeout(&self, _timeout: Duration) -> Result<Option<Delivery>, Error> {
-        todo!()
+    pub async fn receive_timeout(&self, timeout: Duration) -> Result<Option<Delivery>, Error> {
+        let wait = Wait::up_to(timeout, self.session.inner().connection().clock().now());
+        self.next("receive_timeout", self.acknowledges(), wait).await
     }
 
-    /// Takes a message if one is there.
+    /// Takes a message if one is there, also when it has to be fetched from the broker. Dropping the future neither
+    /// loses nor counts a message.
     ///
     /// # Errors
     /// As [`Consumer::receive`].
     pub async fn receive_no_wait(&self) -> Result<Option<Delivery>, Error> {
-        todo!()
+        self.next("receive_no_wait", self.acknowledges(), Wait::No).await
     }
 
     /// As [`Consumer::receive`], but nothing is acknowledged: the caller settles with [`Delivery::acknowledge`] or
@@ -41,57 +91,311 @@ impl Consumer {
     /// # Errors
     /// As [`Consumer::receive`].
     pub async fn take(&self) -> Result<Option<Delivery>, Error> {
-        todo!()
+        self.next("take", false, Wait::Forever).await
     }
 
     /// [`Consumer::take`] up to `timeout`; zero does not wait.
     ///
     /// # Errors
     /// As [`Consumer::receive`].
-    pub async fn take_timeout(&self, _timeout: Duration) -> Result<Option<Delivery>, Error> {
-        todo!()
+    pub async fn take_timeout(&self, timeout: Duration) -> Result<Option<Delivery>, Error> {
+        let wait = Wait::up_to(timeout, self.session.inner().connection().clock().now());
+        self.next("take_timeout", false, wait).await
     }
 
-    /// The messages as a stream of [`Consumer::receive`]; it ends when the consumer is closed.
-    pub fn stream(&self) -> impl futures_core::Stream<Item = Result<Delivery, Error>> + '_ {
-        Never
+    /// The messages as a stream of [`Consumer::receive`]; it ends when the consumer is closed. Dropping it between two
+    /// items neither loses nor counts a message.
+    #[must_use]
+    pub fn stream(&self) -> Messages<'_> {
+        Messages { consumer: self, next: None }
     }
 
-    /// Calls `listener` for each message from now on; receive is an error after that. AUTO acknowledges after it returned
-    /// `Ok`; `Err` or a panic gives the message back.
+    /// Calls `listener` for each message from now on, one at a time over all listeners of the session; receive is an
+    /// error after that. AUTO acknowledges when it returned `Ok` and gives the message back on `Err` or a panic; in
+    /// CLIENT and TRANSACTED an unsuccessful message stays unsettled until the session is recovered, rolled back or
+    /// closed. To be called within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::IllegalState`] when closed or when a listener is set already.
-    pub fn set_message_listener<F, R>(&self, _listener: F) -> Result<(), Error>
+    /// [`Error::IllegalState`] when closed, when a listener is set already, or when the prefetch is 0.
+    pub fn set_message_listener<F, R>(&self, listener: F) -> Result<(), Error>
     where
         F: Fn(Delivery) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<(), Box<dyn std::error::Error + Send + Sync>>> + Send + 'static,
+        R: Future<Output = Result<(), ListenerFailure>> + Send + 'static,
     {
-        todo!()
+        const OPERATION: &str = "set_message_listener";
+        self.session.inner().check_open(OPERATION)?;
+        let refuse =
+            |reason: &str| Err(Error::IllegalState { operation: OPERATION, reason: reason.to_owned() });
+        if self.receiver.pull.is_some() {
+            return refuse("the consumer's prefetch is 0, so nothing comes by itself; give it a prefetch");
+        }
+        if self.has_listener.swap(true, Ordering::AcqRel) {
+            return refuse("the consumer has a message listener already");
+        }
+        tokio::spawn(listener::run(self.session.downgrade(), self.receiver.clone(), listener));
+        Ok(())
     }
 
     /// Whether messages wait in the buffer.
     #[must_use]
     pub fn has_backlog(&self) -> bool {
-        todo!()
+        self.receiver.buffer.len() > 0
     }
 
-    /// Closes the consumer, waiting for its listener if that is at work elsewhere. A second close is silent.
+    /// Closes the consumer, waiting for a listener that is at work; from inside that listener it returns at once, and
+    /// the message at hand is still settled. What was handed over and is not settled stays with the session. A second
+    /// close is silent.
     ///
     /// # Errors
     /// When the broker does not confirm.
     pub async fn close(&self) -> Result<(), Error> {
-        todo!()
+        let session = self.session.inner();
+        let Some(receipt) = session.close_subscription(self.receiver.subscription) else {
+            return Ok(());
+        };
+        if self.has_listener.load(Ordering::Acquire) && !session.handlers().is_current() {
+            session.handlers().wait_until_idle().await;
+        }
+        match receipt.await {
+            // With its session or connection the subscription is gone already.
+            Ok(_) | Err(ProviderError::Lost | ProviderError::Unknown { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn acknowledges(&self) -> bool {
+        matches!(self.session.mode(), AcknowledgeMode::Auto | AcknowledgeMode::DupsOk)
+    }
+
+    async fn next(
+        &self,
+        operation: &'static str,
+        settles: bool,
+        wait: Wait,
+    ) -> Result<Option<Delivery>, Error> {
+        self.session.inner().check_open(operation)?;
+        if self.has_listener.load(Ordering::Acquire) {
+            return Err(Error::IllegalState {
+                operation,
+                reason: "the consumer has a message listener, which gets its messages".to_owned(),
+            });
+        }
+        match self.receiver.next(self.session.inner(), settles, wait).await {
+            Ok(delivery) => Ok(delivery),
+            Err(End::Closed) => Ok(None),
+            Err(End::Failed(error)) => Err(error.into()),
+        }
     }
 }
 
-struct Never;
-impl futures_core::Stream for Never {
+impl Drop for Consumer {
+    fn drop(&mut self) {
+        // Nobody is left who could wait for the confirmation.
+        drop(self.session.inner().close_subscription(self.receiver.subscription));
+    }
+}
+
+/// The messages of a consumer, as [`Consumer::stream`] gives them.
+pub struct Messages<'a> {
+    consumer: &'a Consumer,
+    next: Option<Pin<Box<dyn Future<Output = Result<Option<Delivery>, Error>> + Send + 'a>>>,
+}
+
+impl std::fmt::Debug for Messages<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Messages").field("consumer", self.consumer).finish_non_exhaustive()
+    }
+}
+
+impl Stream for Messages<'_> {
     type Item = Result<Delivery, Error>;
-    fn poll_next(
-        self: std::pin::Pin<&mut Self>,
-        _cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        todo!()
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let consumer = self.consumer;
+        let next = self.next.get_or_insert_with(|| Box::pin(consumer.receive()));
+        let outcome = next.as_mut().poll(cx);
+        if outcome.is_ready() {
+            self.next = None;
+        }
+        outcome.map(Result::transpose)
+    }
+}
+
+/// Where a consumer's messages come from. It keeps no session open.
+#[derive(Clone, Debug)]
+pub(super) struct Receiver {
+    subscription: SubscriptionId,
+    buffer: Arc<Buffer>,
+    /// Present when messages come only as they are asked for (prefetch 0).
+    pull: Option<Arc<Mutex<PullState>>>,
+}
+
+/// The explicit credit of a pulling consumer.
+#[derive(Debug, Default)]
+struct PullState {
+    /// Receives that wait.
+    waiting: usize,
+    /// Granted, and not used by a message that was taken from the buffer.
+    granted: usize,
+}
+
+impl Receiver {
+    async fn next(
+        &self,
+        session: &Arc<SessionInner>,
+        settles: bool,
+        wait: Wait,
+    ) -> Result<Option<Delivery>, End> {
+        let _pull = self.pull.as_deref().map(|pull| Pull::begin(session, self.subscription, pull));
+        let clock = session.connection().clock();
+        loop {
+            let changed = self.buffer.changed().notified();
+            tokio::pin!(changed);
+            // From here on no change is missed, so what the buffer says now stays true until `changed` completes.
+            changed.as_mut().enable();
+            if let Some(delivery) = self.try_next(session, settles)? {
+                return Ok(Some(delivery));
+            }
+            let deadline = match wait {
+                Wait::Forever => None,
+                Wait::Until(deadline) if clock.now() < deadline => Some(deadline),
+                Wait::Until(_) | Wait::No => break,
+            };
+            self.grant(session);
+            let overdue = async {
+                match deadline {
+                    Some(deadline) => clock.sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = changed => {}
+                () = overdue => break,
+                () = warn_while_unstarted(session) => {}
+            }
+        }
+        // What the broker has at this moment is here when it confirms the drain.
+        self.grant(session);
+        match session.connection().submit(Command::Drain { subscription: self.subscription }).await {
+            Ok(_) => self.drained(),
+            Err(error) => return Err(End::Failed(error)),
+        }
+        self.try_next(session, settles)
+    }
+
+    fn try_next(&self, session: &Arc<SessionInner>, settles: bool) -> Result<Option<Delivery>, End> {
+        if !session.connection().sink().is_started() {
+            return Ok(None);
+        }
+        let Some(dispatch) = session.hand_over(self.subscription, &self.buffer, settles)? else {
+            return Ok(None);
+        };
+        if let Some(pull) = &self.pull {
+            let mut pull = lock(pull);
+            pull.granted = pull.granted.saturating_sub(1);
+        }
+        Ok(Some(Delivery::new(Session::of(session), dispatch)))
+    }
+
+    /// Sees to it that every receive that waits can be sent a message.
+    fn grant(&self, session: &SessionInner) {
+        let Some(pull) = &self.pull else { return };
+        let mut pull = lock(pull);
+        // What was granted and then taken back with a release is asked for again.
+        let missing = pull.waiting.saturating_sub(pull.granted);
+        if let Ok(credit @ 1..) = u32::try_from(missing) {
+            pull.granted += missing;
+            let grant = Command::Grant { subscription: self.subscription, credit };
+            drop(session.connection().submit(grant));
+        }
+    }
+
+    fn drained(&self) {
+        if let Some(pull) = &self.pull {
+            lock(pull).granted = self.buffer.len();
+        }
+    }
+
+    /// The next delivery for a message listener, not settled.
+    pub(super) async fn next_for_listener(
+        &self,
+        session: &std::sync::Weak<SessionInner>,
+    ) -> Option<Delivery> {
+        loop {
+            let changed = self.buffer.changed().notified();
+            tokio::pin!(changed);
+            changed.as_mut().enable();
+            {
+                // Held only while it looks, so that an idle listener keeps no session open.
+                let session = session.upgrade()?;
+                match self.try_next(&session, false) {
+                    Ok(Some(delivery)) => return Some(delivery),
+                    Ok(None) => {}
+                    Err(_) => return None,
+                }
+            }
+            tokio::select! {
+                () = changed => {}
+                () = warn_while_unstarted_weakly(session) => {}
+            }
+        }
+    }
+}
+
+/// Completes never, unless the connection is not started: then it warns after a while.
+async fn warn_while_unstarted(session: &SessionInner) {
+    let connection = session.connection();
+    if !connection.sink().is_started() {
+        let delay = connection.factory().unstarted_warning();
+        tokio::time::sleep(delay).await;
+        if !connection.sink().is_started() {
+            connection.warn_unstarted(delay);
+        }
+    }
+    std::future::pending().await
+}
+
+async fn warn_while_unstarted_weakly(session: &std::sync::Weak<SessionInner>) {
+    let delay = match session.upgrade() {
+        Some(session) if !session.connection().sink().is_started() => {
+            session.connection().factory().unstarted_warning()
+        }
+        _ => return std::future::pending().await,
+    };
+    tokio::time::sleep(delay).await;
+    if let Some(session) = session.upgrade().filter(|session| !session.connection().sink().is_started()) {
+        session.connection().warn_unstarted(delay);
+    }
+    std::future::pending().await
+}
+
+/// A receive that waits on a pulling consumer. Dropped, it takes its credit back; a message that is on its way all the
+/// same waits in the buffer for the next receive.
+struct Pull<'a> {
+    session: &'a SessionInner,
+    subscription: SubscriptionId,
+    state: &'a Mutex<PullState>,
+}
+
+impl<'a> Pull<'a> {
+    fn begin(session: &'a SessionInner, subscription: SubscriptionId, state: &'a Mutex<PullState>) -> Self {
+        lock(state).waiting += 1;
+        Self { session, subscription, state }
+    }
+}
+
+impl Drop for Pull<'_> {
+    fn drop(&mut self) {
+        let mut pull = lock(self.state);
+        pull.waiting -= 1;
+        if pull.granted > pull.waiting {
+            let connection = self.session.connection();
+            drop(connection.submit(Command::Drain { subscription: self.subscription }));
+            pull.granted = 0;
+            if let Ok(credit @ 1..) = u32::try_from(pull.waiting) {
+                pull.granted = pull.waiting;
+                drop(connection.submit(Command::Grant { subscription: self.subscription, credit }));
+            }
+        }
     }
 }

@@ -3,17 +3,22 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use super::Session;
+use super::{AcknowledgeMode, Session};
 use crate::error::Error;
+use crate::id::SubscriptionId;
 use crate::message::Message;
-use crate::provider::Cause;
+use crate::provider::{AckKind, Cause, Dispatch};
 
 /// A received message and the handle to settle it. Clones are the same delivery.
 ///
-/// Dropping it settles nothing: in CLIENT and TRANSACTED the message returns when its session is closed or recovered.
+/// Dropping it settles nothing: in CLIENT and TRANSACTED the message returns when its session is closed, recovered or
+/// rolled back. A delivery keeps its session open.
 #[derive(Clone, Debug)]
 pub struct Delivery {
     message: Message,
+    session: Session,
+    subscription: SubscriptionId,
+    number: u64,
 }
 
 /// How a delivery that was not settled ends.
@@ -36,7 +41,23 @@ pub enum Release {
     Discard,
 }
 
+impl From<Release> for AckKind {
+    fn from(release: Release) -> Self {
+        match release {
+            Release::Redeliver { delay, cause } => Self::Redelivered { delay, cause },
+            Release::DeadLetter { cause } => Self::Poison { cause },
+            Release::Discard => Self::Standard,
+        }
+    }
+}
+
 impl Delivery {
+    pub(super) fn new(session: Session, dispatch: Dispatch) -> Self {
+        let Dispatch { subscription, number, message, delivery_count, .. } = dispatch;
+        let message = std::sync::Arc::unwrap_or_clone(message).received(delivery_count);
+        Self { message, session, subscription, number }
+    }
+
     /// The message.
     #[must_use]
     pub fn message(&self) -> &Message {
@@ -58,31 +79,53 @@ impl Delivery {
     /// The session that received it.
     #[must_use]
     pub fn session(&self) -> &Session {
-        todo!()
+        &self.session
     }
 
     /// Whether it is settled: acknowledged, committed or released.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        todo!()
+        !self.session.inner().is_unsettled(self.subscription, self.number)
     }
 
     /// Acknowledges it. In CLIENT that takes in all that its session received before; in a transacted session it does
-    /// nothing, as the commit settles. A second call does nothing.
+    /// nothing, as the commit settles. A second call does nothing. Dropping the future does not withdraw it.
     ///
     /// # Errors
     /// [`Error::IllegalState`] when the session is closed (the message comes again).
     pub async fn acknowledge(&self) -> Result<(), Error> {
-        todo!()
+        let session = self.session.inner();
+        session.check_usable("acknowledge")?;
+        match session.mode() {
+            AcknowledgeMode::Transacted => Ok(()),
+            AcknowledgeMode::Client => self.session.acknowledge().await,
+            AcknowledgeMode::Auto | AcknowledgeMode::DupsOk | AcknowledgeMode::Individual => {
+                self.settle(AckKind::Standard).await
+            }
+        }
     }
 
-    /// Ends it without success. In a transacted session everything sent in the transaction is undone and everything
-    /// received in it shares this end.
+    /// Ends it without success; does nothing when it is settled already. In a transacted session everything sent in the
+    /// transaction is undone and everything received in it shares this end. Dropping the future, once it was polled,
+    /// does not withdraw it.
     ///
     /// # Errors
     /// As [`Delivery::acknowledge`].
-    pub async fn release(&self, _release: Release) -> Result<(), Error> {
-        todo!()
+    pub async fn release(&self, release: Release) -> Result<(), Error> {
+        let session = self.session.inner();
+        session.check_usable("release")?;
+        if session.mode() == AcknowledgeMode::Transacted {
+            session.rollback(&release.into()).await
+        } else {
+            self.settle(release.into()).await
+        }
+    }
+
+    async fn settle(&self, kind: AckKind) -> Result<(), Error> {
+        if let Some(receipt) = self.session.inner().settle_one(self.subscription, self.number, kind) {
+            receipt.await?;
+        }
+        Ok(())
     }
 }
 

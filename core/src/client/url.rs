@@ -1,6 +1,40 @@
-//! URLs of connection factories.
+//! URLs of connection factories: `vm://local?jms.redeliveryPolicy.maximumRedeliveries=6`.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
 use thiserror::Error;
+
+use crate::provider::Password;
+use crate::redelivery::RedeliveryPolicy;
+
+/// A URL, taken apart.
+#[derive(Clone, Debug)]
+pub(super) struct FactoryUrl {
+    /// As it was written, without its options: they may hold a password.
+    pub(super) address: String,
+    /// The part before the first colon.
+    pub(super) scheme: String,
+    /// What stands behind `scheme:`, up to the options.
+    pub(super) target: String,
+    /// The options.
+    pub(super) options: Options,
+}
+
+/// What the options of a URL set. The names are ActiveMQ's.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Options {
+    pub(super) client_id: Option<Arc<str>>,
+    pub(super) user: Option<Arc<str>>,
+    pub(super) password: Option<Password>,
+    pub(super) queue_prefetch: Option<u32>,
+    pub(super) topic_prefetch: Option<u32>,
+    pub(super) send_timeout: Option<Duration>,
+    pub(super) unstarted_warning: Option<Duration>,
+    /// Present when any option of the policy, or `jms.nonBlockingRedelivery`, was given.
+    pub(super) redelivery: Option<RedeliveryPolicy>,
+}
 
 /// What is wrong with the URL of a connection factory.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -12,10 +46,16 @@ pub enum UrlError {
         /// The URL.
         url: String,
     },
-    /// An option that does not exist.
-    #[error("`{url}` has the unknown option `{option}`{}", .nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default())]
-    UnknownOption {
+    /// It names no broker.
+    #[error("`{url}` names no broker; expected something like `vm://local`")]
+    NoTarget {
         /// The URL.
+        url: String,
+    },
+    /// An option that does not exist.
+    #[error("`{url}` has the unknown option `{option}`{}", suggestion(.nearest.as_ref()))]
+    UnknownOption {
+        /// The URL, without its options.
         url: String,
         /// The option.
         option: String,
@@ -25,7 +65,7 @@ pub enum UrlError {
     /// An option whose value cannot be read.
     #[error("`{url}`: option `{option}` is `{value}`; expected {expected}")]
     Value {
-        /// The URL.
+        /// The URL, without its options.
         url: String,
         /// The option.
         option: String,
@@ -34,4 +74,239 @@ pub enum UrlError {
         /// What it should be.
         expected: &'static str,
     },
+}
+
+fn suggestion(nearest: Option<&&'static str>) -> String {
+    nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"))
+}
+
+/// An option: its name and what it does with its value. An error says what was expected.
+struct UrlOption {
+    name: &'static str,
+    set: fn(&mut Options, &str) -> Result<(), &'static str>,
+}
+
+const OPTIONS: &[UrlOption] = &[
+    UrlOption {
+        name: "jms.clientID",
+        set: |options, value| text(value).map(|text| options.client_id = Some(text)),
+    },
+    UrlOption {
+        name: "jms.userName",
+        set: |options, value| text(value).map(|text| options.user = Some(text)),
+    },
+    UrlOption {
+        name: "jms.password",
+        set: |options, value| text(value).map(|text| options.password = Some(Password(text))),
+    },
+    UrlOption {
+        name: "jms.sendTimeout",
+        set: |options, value| {
+            let timeout = milliseconds(value)?;
+            // As in ActiveMQ, zero leaves the bound to the broker.
+            options.send_timeout = (!timeout.is_zero()).then_some(timeout);
+            Ok(())
+        },
+    },
+    UrlOption {
+        name: "jms.warnAboutUnstartedConnectionTimeout",
+        set: |options, value| milliseconds(value).map(|delay| options.unstarted_warning = Some(delay)),
+    },
+    UrlOption {
+        name: "jms.prefetchPolicy.queuePrefetch",
+        set: |options, value| prefetch(value).map(|prefetch| options.queue_prefetch = Some(prefetch)),
+    },
+    UrlOption {
+        name: "jms.prefetchPolicy.topicPrefetch",
+        set: |options, value| prefetch(value).map(|prefetch| options.topic_prefetch = Some(prefetch)),
+    },
+    UrlOption {
+        name: "jms.prefetchPolicy.all",
+        set: |options, value| {
+            let prefetch = prefetch(value)?;
+            options.queue_prefetch = Some(prefetch);
+            options.topic_prefetch = Some(prefetch);
+            Ok(())
+        },
+    },
+    UrlOption {
+        name: "jms.redeliveryPolicy.maximumRedeliveries",
+        set: |options, value| {
+            let maximum: i64 = value.parse().map_err(|_| "a number, -1 for no limit")?;
+            policy(options).maximum_redeliveries = match maximum {
+                -1 => None,
+                _ => Some(u32::try_from(maximum).map_err(|_| "a number, -1 for no limit")?),
+            };
+            Ok(())
+        },
+    },
+    UrlOption {
+        name: "jms.redeliveryPolicy.initialRedeliveryDelay",
+        set: |options, value| milliseconds(value).map(|delay| policy(options).initial_delay = delay),
+    },
+    UrlOption {
+        name: "jms.redeliveryPolicy.redeliveryDelay",
+        set: |options, value| milliseconds(value).map(|delay| policy(options).delay = delay),
+    },
+    UrlOption {
+        name: "jms.redeliveryPolicy.backOffMultiplier",
+        set: |options, value| {
+            let factor: f64 = value.parse().map_err(|_| "a number of at least 1")?;
+            if !(factor >= 1.0 && factor.is_finite()) {
+                return Err("a number of at least 1");
+            }
+            policy(options).back_off = Some(factor);
+            Ok(())
+        },
+    },
+    UrlOption {
+        name: "jms.redeliveryPolicy.maximumRedeliveryDelay",
+        set: |options, value| {
+            policy(options).maximum_delay = if value == "-1" { None } else { Some(milliseconds(value)?) };
+            Ok(())
+        },
+    },
+    UrlOption {
+        name: "jms.nonBlockingRedelivery",
+        set: |options, value| {
+            policy(options).non_blocking = value.parse().map_err(|_| "`true` or `false`")?;
+            Ok(())
+        },
+    },
+];
+
+fn policy(options: &mut Options) -> &mut RedeliveryPolicy {
+    options.redelivery.get_or_insert_default()
+}
+
+fn text(value: &str) -> Result<Arc<str>, &'static str> {
+    if value.is_empty() { Err("a text that is not empty") } else { Ok(value.into()) }
+}
+
+fn milliseconds(value: &str) -> Result<Duration, &'static str> {
+    value.parse().map(Duration::from_millis).map_err(|_| "a number of milliseconds")
+}
+
+fn prefetch(value: &str) -> Result<u32, &'static str> {
+    match value.parse() {
+        Ok(prefetch @ 0..=32_767) => Ok(prefetch),
+        _ => Err("a number from 0 to 32767"),
+    }
+}
+
+impl FactoryUrl {
+    pub(super) fn parse(url: &str) -> Result<Self, UrlError> {
+        let (address, query) =
+            url.split_once('?').map_or((url, None), |(address, query)| (address, Some(query)));
+        let no_scheme = || UrlError::NoScheme { url: address.to_owned() };
+        let (scheme, target) = address.split_once(':').ok_or_else(no_scheme)?;
+        if scheme.is_empty() || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') {
+            return Err(no_scheme());
+        }
+        if target.trim_matches('/').is_empty() {
+            return Err(UrlError::NoTarget { url: address.to_owned() });
+        }
+        let mut options = Options::default();
+        for pair in query.into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty()) {
+            set_option(&mut options, address, pair)?;
+        }
+        Ok(Self {
+            address: address.to_owned(),
+            scheme: scheme.to_ascii_lowercase(),
+            target: target.trim_start_matches("//").to_owned(),
+            options,
+        })
+    }
+}
+
+fn set_option(options: &mut Options, url: &str, pair: &str) -> Result<(), UrlError> {
+    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    let value = percent_decode_str(value).decode_utf8_lossy();
+    let Some(option) = OPTIONS.iter().find(|option| option.name == name) else {
+        return Err(UrlError::UnknownOption {
+            url: url.to_owned(),
+            option: name.to_owned(),
+            nearest: nearest(name),
+        });
+    };
+    (option.set)(options, &value).map_err(|expected| UrlError::Value {
+        url: url.to_owned(),
+        option: name.to_owned(),
+        value: value.into_owned(),
+        expected,
+    })
+}
+
+fn nearest(name: &str) -> Option<&'static str> {
+    OPTIONS
+        .iter()
+        .map(|option| (strsim::jaro_winkler(name, option.name), option.name))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, option)| option)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_with_their_activemq_names() {
+        let url = FactoryUrl::parse(
+            "vm://local?jms.redeliveryPolicy.maximumRedeliveries=-1&jms.redeliveryPolicy.redeliveryDelay=250\
+             &jms.prefetchPolicy.all=7&jms.nonBlockingRedelivery=true&jms.clientID=a%20b",
+        )
+        .unwrap();
+        assert_eq!((url.scheme.as_str(), url.target.as_str()), ("vm", "local"));
+        let policy = url.options.redelivery.unwrap();
+        assert_eq!((policy.maximum_redeliveries, policy.delay), (None, Duration::from_millis(250)));
+        assert!(policy.non_blocking);
+        assert_eq!((url.options.queue_prefetch, url.options.topic_prefetch), (Some(7), Some(7)));
+        assert_eq!(url.options.client_id.as_deref(), Some("a b"));
+        assert!(FactoryUrl::parse("vm://local").unwrap().options.redelivery.is_none());
+    }
+
+    #[test]
+    fn a_misspelt_option_is_refused_with_the_nearest_name() {
+        let error = FactoryUrl::parse("vm://local?jms.prefetchPolicy.queuePrefech=1").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`vm://local` has the unknown option `jms.prefetchPolicy.queuePrefech`; did you mean `jms.prefetchPolicy.queuePrefetch`?"
+        );
+        let error = FactoryUrl::parse("vm://local?broker.persistent=false").unwrap_err();
+        assert_eq!(error.to_string(), "`vm://local` has the unknown option `broker.persistent`");
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_read_is_refused_by_name() {
+        for (option, expected) in [
+            ("jms.prefetchPolicy.queuePrefetch=-1", "a number from 0 to 32767"),
+            ("jms.redeliveryPolicy.maximumRedeliveries=-2", "a number, -1 for no limit"),
+            ("jms.redeliveryPolicy.backOffMultiplier=NaN", "a number of at least 1"),
+            ("jms.sendTimeout=5s", "a number of milliseconds"),
+            ("jms.nonBlockingRedelivery=yes", "`true` or `false`"),
+            ("jms.password=", "a text that is not empty"),
+        ] {
+            let error = FactoryUrl::parse(&format!("vm://local?{option}")).unwrap_err().to_string();
+            assert!(error.ends_with(&format!("expected {expected}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused() {
+        for url in ["", "local", "://x", "v m://x"] {
+            assert!(matches!(FactoryUrl::parse(url), Err(UrlError::NoScheme { .. })), "{url}");
+        }
+        for url in ["vm:", "vm://", "vm:///?jms.clientID=a"] {
+            assert!(matches!(FactoryUrl::parse(url), Err(UrlError::NoTarget { .. })), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let url = FactoryUrl::parse("tcp://h:1?jms.password=geheim").unwrap();
+        assert!(!format!("{url:?}").contains("geheim"));
+        let error = FactoryUrl::parse("tcp://h:1?jms.password=geheim&x=1").unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("geheim"));
+    }
 }

@@ -37,8 +37,9 @@ pub enum AckKind {
     Standard,
     /// 3: given back, to be delivered again.
     ///
-    /// Unless the policy is non-blocking, every delivery of the subscription that was not handed over is taken back
-    /// with it, and the subscription's [`Dispatch::epoch`](super::Dispatch::epoch) rises by one.
+    /// Every delivery of the subscription that was not handed over is taken back with it, and the subscription's
+    /// [`Dispatch::epoch`](super::Dispatch::epoch) rises by one. Unless the policy is non-blocking, what is given back
+    /// is reserved for this subscription and comes to it before anything else.
     Redelivered {
         /// Overrides the policy's delay.
         delay: Option<Duration>,

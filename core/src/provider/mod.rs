@@ -26,12 +26,18 @@ pub use receipt::{Confirmation, Confirmer, Receipt};
 pub use scheme::{ProviderScheme, provider_for};
 
 use crate::id::ConnectionId;
+use crate::time::Clock;
 
 /// Something that connections can be made to: an embedded broker, or a broker behind a wire.
 #[async_trait]
 pub trait Provider: Debug + std::marker::Send + Sync {
     /// What this provider can do.
     fn capabilities(&self) -> Capabilities;
+
+    /// The clock that its connections go by; an embedded broker gives its own, so that both sides agree on the time.
+    fn clock(&self) -> Clock {
+        Clock::system()
+    }
 
     /// Makes a connection whose deliveries go to `sink`. Dropping the future leaves no connection behind.
     ///

@@ -1,0 +1,91 @@
+//! Handlers at work: which session the running code belongs to, and who must wait for whom.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::watch;
+
+use super::Session;
+
+tokio::task_local! {
+    static CURRENT_SESSION: Session;
+    static CURRENT_HANDLERS: u64;
+}
+
+/// Runs `future` with `session` as the current one, so that a template on the same factory sends with it. This is how
+/// a task that a handler spawned joins the handler's transaction, which by itself it does not.
+pub async fn with_session<F: Future>(session: Session, future: F) -> F::Output {
+    CURRENT_SESSION.scope(session, future).await
+}
+
+/// As [`with_session`], for code that blocks.
+pub fn with_session_sync<R>(session: Session, run: impl FnOnce() -> R) -> R {
+    CURRENT_SESSION.sync_scope(session, run)
+}
+
+impl Session {
+    /// The session in whose handler, or [`with_session`], the calling code runs.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        CURRENT_SESSION.try_with(Clone::clone).ok()
+    }
+
+    /// Runs `future` as a handler of this session: the session is the current one, closing it or its connection from
+    /// outside waits for the future's end, and closing it from inside takes effect after it.
+    pub async fn run_handler<F: Future>(&self, future: F) -> F::Output {
+        let running = self.inner().handlers().enter();
+        CURRENT_HANDLERS.scope(running.id(), with_session(self.clone(), future)).await
+    }
+
+    /// As [`Session::run_handler`], for a handler that blocks.
+    pub fn run_blocking_handler<R>(&self, run: impl FnOnce() -> R) -> R {
+        let running = self.inner().handlers().enter();
+        CURRENT_HANDLERS.sync_scope(running.id(), || with_session_sync(self.clone(), run))
+    }
+}
+
+/// The handlers of one session that are at work.
+#[derive(Debug)]
+pub(super) struct Handlers {
+    id: u64,
+    running: watch::Sender<usize>,
+}
+
+impl Default for Handlers {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), running: watch::Sender::new(0) }
+    }
+}
+
+impl Handlers {
+    pub(super) fn enter(&self) -> Running<'_> {
+        self.running.send_modify(|running| *running += 1);
+        Running(self)
+    }
+
+    /// Whether the calling code is one of these handlers.
+    pub(super) fn is_current(&self) -> bool {
+        CURRENT_HANDLERS.try_with(|current| *current == self.id).unwrap_or(false)
+    }
+
+    pub(super) async fn wait_until_idle(&self) {
+        // The sender lives in `self`, so this cannot fail.
+        let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
+    }
+}
+
+/// One handler at work.
+pub(super) struct Running<'a>(&'a Handlers);
+
+impl Running<'_> {
+    fn id(&self) -> u64 {
+        self.0.id
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.send_modify(|running| *running -= 1);
+    }
+}

@@ -1,0 +1,82 @@
+//! Message listeners that are set on a consumer.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Weak;
+use std::task::Poll;
+
+use super::consumer::Receiver;
+use super::session::SessionInner;
+use super::{AcknowledgeMode, Delivery, Release};
+use crate::provider::Cause;
+
+/// What a message listener may fail with.
+pub type ListenerFailure = Box<dyn std::error::Error + Send + Sync>;
+
+/// Calls `listener` for one message after the other until the consumer is closed or dropped.
+pub(super) async fn run<F, R>(session: Weak<SessionInner>, receiver: Receiver, listener: F)
+where
+    F: Fn(Delivery) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), ListenerFailure>> + Send + 'static,
+{
+    loop {
+        let Some(turn) = session.upgrade().map(|session| session.listener_turn()) else { return };
+        let Some(delivery) = receiver.next_for_listener(&session).await else { return };
+        // One listener of the session at a time. The message is taken first: its place in line is its place in the queue.
+        let _turn = turn.lock_owned().await;
+        let session = delivery.session().clone();
+        session.run_handler(handle(&listener, delivery)).await;
+    }
+}
+
+async fn handle<F, R>(listener: &F, delivery: Delivery)
+where
+    F: Fn(Delivery) -> R,
+    R: Future<Output = Result<(), ListenerFailure>>,
+{
+    let outcome = catch_panic(async { listener(delivery.clone()).await }).await;
+    let failure = match outcome {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(panic) => Some(format!("the listener panicked: {panic}")),
+    };
+    let acknowledges = delivery.session().mode() == AcknowledgeMode::Auto;
+    let settled = match failure {
+        None if acknowledges => delivery.acknowledge().await,
+        None => Ok(()),
+        Some(failure) => {
+            tracing::error!(message_id = ?delivery.headers().message_id, failure, "a message listener failed");
+            if acknowledges {
+                delivery.release(Release::Redeliver { delay: None, cause: Cause::failure(failure) }).await
+            } else {
+                Ok(())
+            }
+        }
+    };
+    if let Err(error) = settled {
+        tracing::warn!(message_id = ?delivery.headers().message_id, %error, "a message could not be settled and comes again");
+    }
+}
+
+/// Runs `future`, turning a panic into its text. What the future owned is dropped with it, so nothing half-done stays
+/// reachable.
+pub async fn catch_panic<F: Future>(future: F) -> Result<F::Output, String> {
+    let mut future = pin!(future);
+    std::future::poll_fn(move |cx| {
+        match std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(panic) => Poll::Ready(Err(panic_text(&*panic))),
+        }
+    })
+    .await
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a value that is no text".to_owned())
+}
