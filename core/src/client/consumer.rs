@@ -1,9 +1,10 @@
 //! Consumers.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -198,8 +199,10 @@ impl Drop for Consumer {
 /// The messages of a consumer, as [`Consumer::stream`] gives them.
 pub struct Messages<'a> {
     consumer: &'a Consumer,
-    next: Option<Pin<Box<dyn Future<Output = Result<Option<Delivery>, Error>> + Send + 'a>>>,
+    next: Option<NextMessage<'a>>,
 }
+
+type NextMessage<'a> = Pin<Box<dyn Future<Output = Result<Option<Delivery>, Error>> + Send + 'a>>;
 
 impl std::fmt::Debug for Messages<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -239,6 +242,16 @@ struct PullState {
     granted: usize,
 }
 
+impl PullState {
+    fn grant_missing(&mut self, session: &SessionInner, subscription: SubscriptionId) {
+        let missing = self.waiting.saturating_sub(self.granted);
+        if let Ok(credit @ 1..) = u32::try_from(missing) {
+            self.granted += missing;
+            drop(session.connection().submit(Command::Grant { subscription, credit }));
+        }
+    }
+}
+
 impl Receiver {
     async fn next(
         &self,
@@ -271,7 +284,7 @@ impl Receiver {
             tokio::select! {
                 () = changed => {}
                 () = overdue => break,
-                () = warn_while_unstarted(session) => {}
+                _ = warn_while_unstarted(Arc::downgrade(session)) => {}
             }
         }
         // What the broker has at this moment is here when it confirms the drain.
@@ -299,14 +312,8 @@ impl Receiver {
 
     /// Sees to it that every receive that waits can be sent a message.
     fn grant(&self, session: &SessionInner) {
-        let Some(pull) = &self.pull else { return };
-        let mut pull = lock(pull);
-        // What was granted and then taken back with a release is asked for again.
-        let missing = pull.waiting.saturating_sub(pull.granted);
-        if let Ok(credit @ 1..) = u32::try_from(missing) {
-            pull.granted += missing;
-            let grant = Command::Grant { subscription: self.subscription, credit };
-            drop(session.connection().submit(grant));
+        if let Some(pull) = &self.pull {
+            lock(pull).grant_missing(session, self.subscription);
         }
     }
 
@@ -317,10 +324,7 @@ impl Receiver {
     }
 
     /// The next delivery for a message listener, not settled.
-    pub(super) async fn next_for_listener(
-        &self,
-        session: &std::sync::Weak<SessionInner>,
-    ) -> Option<Delivery> {
+    pub(super) async fn next_for_listener(&self, session: &Weak<SessionInner>) -> Option<Delivery> {
         loop {
             let changed = self.buffer.changed().notified();
             tokio::pin!(changed);
@@ -336,35 +340,22 @@ impl Receiver {
             }
             tokio::select! {
                 () = changed => {}
-                () = warn_while_unstarted_weakly(session) => {}
+                _ = warn_while_unstarted(session.clone()) => {}
             }
         }
     }
 }
 
-/// Completes never, unless the connection is not started: then it warns after a while.
-async fn warn_while_unstarted(session: &SessionInner) {
-    let connection = session.connection();
-    if !connection.sink().is_started() {
-        let delay = connection.factory().unstarted_warning();
+/// Completes never; warns after a while when the connection is not started. It keeps no session open.
+async fn warn_while_unstarted(session: Weak<SessionInner>) -> Infallible {
+    let unstarted = |session: &Arc<SessionInner>| !session.connection().sink().is_started();
+    let delay =
+        session.upgrade().filter(unstarted).map(|session| session.connection().factory().unstarted_warning());
+    if let Some(delay) = delay {
         tokio::time::sleep(delay).await;
-        if !connection.sink().is_started() {
-            connection.warn_unstarted(delay);
+        if let Some(session) = session.upgrade().filter(unstarted) {
+            session.connection().warn_unstarted(delay);
         }
-    }
-    std::future::pending().await
-}
-
-async fn warn_while_unstarted_weakly(session: &std::sync::Weak<SessionInner>) {
-    let delay = match session.upgrade() {
-        Some(session) if !session.connection().sink().is_started() => {
-            session.connection().factory().unstarted_warning()
-        }
-        _ => return std::future::pending().await,
-    };
-    tokio::time::sleep(delay).await;
-    if let Some(session) = session.upgrade().filter(|session| !session.connection().sink().is_started()) {
-        session.connection().warn_unstarted(delay);
     }
     std::future::pending().await
 }
@@ -388,14 +379,12 @@ impl Drop for Pull<'_> {
     fn drop(&mut self) {
         let mut pull = lock(self.state);
         pull.waiting -= 1;
+        let connection = self.session.connection();
         if pull.granted > pull.waiting {
-            let connection = self.session.connection();
+            // A drain takes all credit, also that of the others who wait.
             drop(connection.submit(Command::Drain { subscription: self.subscription }));
             pull.granted = 0;
-            if let Ok(credit @ 1..) = u32::try_from(pull.waiting) {
-                pull.granted = pull.waiting;
-                drop(connection.submit(Command::Grant { subscription: self.subscription, credit }));
-            }
         }
+        pull.grant_missing(self.session, self.subscription);
     }
 }
