@@ -1,6 +1,9 @@
 //! Where messages are sent: queues and topics, by their physical names.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -18,15 +21,60 @@ pub enum DestinationKind {
     TemporaryTopic,
 }
 
+impl DestinationKind {
+    const ALL: [Self; 4] = [Self::Queue, Self::Topic, Self::TemporaryQueue, Self::TemporaryTopic];
+
+    /// What stands before `://`: `queue`, `topic`, `temp-queue` or `temp-topic`.
+    #[must_use]
+    pub fn scheme(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Topic => "topic",
+            Self::TemporaryQueue => "temp-queue",
+            Self::TemporaryTopic => "temp-topic",
+        }
+    }
+}
+
 /// A queue or a topic, with the options that stood behind its name.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+///
+/// As text it is `queue://orders`, `topic://prices`, or the name alone, which is a queue. Two are the same when kind and
+/// name are, whatever their options.
+///
+/// A name works unchanged or is refused. It may hold anything but control characters, has at most
+/// [`Destination::MAXIMUM_NAME_BYTES`] bytes, is compared byte by byte, and neither begins nor ends with white space.
+/// Refused as well is what other brokers give a meaning that Corriere does not know yet: a comma (several destinations
+/// in one), `*` or `>` between dots (wildcards), and `://` within the name.
+///
+/// ```
+/// # use corriere_core::{Destination, DestinationKind};
+/// # fn main() -> Result<(), corriere_core::DestinationError> {
+/// let orders: Destination = "queue://orders?consumer.prefetchSize=10".parse()?;
+/// assert_eq!(orders, Destination::queue("orders")?);
+/// assert_eq!(orders.consumer_prefetch(), Some(10));
+/// assert_eq!(orders.to_string(), "queue://orders");
+/// assert!(Destination::parse("prices", DestinationKind::Topic)?.is_topic());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
 pub struct Destination {
     kind: DestinationKind,
     name: Arc<str>,
-    options: Option<Arc<str>>,
+    options: Options,
+}
+
+/// The options that stood behind a name. One that is accepted is one that has an effect.
+#[derive(Clone, Copy, Debug, Default)]
+struct Options {
+    consumer_prefetch: Option<u32>,
 }
 
 impl Destination {
+    /// How long a name may be, as UTF-8. The prefix of a dead letter queue (`DLQ.`, `DLQ.topic.`) is not counted, so
+    /// that every destination can have one.
+    pub const MAXIMUM_NAME_BYTES: usize = 1_024;
+
     /// The queue of this name; `name` may carry options: `orders?consumer.prefetchSize=10`.
     ///
     /// # Errors
@@ -43,13 +91,36 @@ impl Destination {
         Self::new(DestinationKind::Topic, name)
     }
 
-    fn new(kind: DestinationKind, name: &str) -> Result<Self, DestinationError> {
+    /// The temporary queue, or topic, of this name. For providers, which make the name; a client asks its session.
+    ///
+    /// # Errors
+    /// See [`DestinationError`].
+    pub fn temporary(kind: DestinationKind, name: &str) -> Result<Self, DestinationError> {
+        let kind = match kind {
+            DestinationKind::Queue | DestinationKind::TemporaryQueue => DestinationKind::TemporaryQueue,
+            DestinationKind::Topic | DestinationKind::TemporaryTopic => DestinationKind::TemporaryTopic,
+        };
+        Self::new(kind, name)
+    }
+
+    /// The destination that `text` names with its kind (`queue://`, `topic://`, `temp-queue://`, `temp-topic://`), or
+    /// that of kind `default` where `text` is a name alone.
+    ///
+    /// # Errors
+    /// See [`DestinationError`].
+    pub fn parse(text: &str, default: DestinationKind) -> Result<Self, DestinationError> {
+        DestinationKind::ALL
+            .into_iter()
+            .find_map(|kind| Some((kind, text.strip_prefix(kind.scheme())?.strip_prefix("://")?)))
+            .map_or_else(|| Self::new(default, text), |(kind, name)| Self::new(kind, name))
+    }
+
+    fn new(kind: DestinationKind, text: &str) -> Result<Self, DestinationError> {
         let (name, options) =
-            name.split_once('?').map_or((name, None), |(name, options)| (name, Some(options)));
-        if name.is_empty() {
-            return Err(DestinationError::Empty);
-        }
-        Ok(Self { kind, name: name.into(), options: options.map(Into::into) })
+            text.split_once('?').map_or((text, None), |(name, options)| (name, Some(options)));
+        check_name(name)?;
+        let options = options.map_or(Ok(Options::default()), |options| Options::parse(name, options))?;
+        Ok(Self { kind, name: name.into(), options })
     }
 
     /// Whether it is a queue or a topic, lasting or temporary.
@@ -64,10 +135,10 @@ impl Destination {
         matches!(self.kind, DestinationKind::Topic | DestinationKind::TemporaryTopic)
     }
 
-    /// The option `consumer.prefetchSize`.
+    /// Whether this belongs to a connection and ends with it.
     #[must_use]
-    pub fn consumer_prefetch(&self) -> Option<u32> {
-        None
+    pub fn is_temporary(&self) -> bool {
+        matches!(self.kind, DestinationKind::TemporaryQueue | DestinationKind::TemporaryTopic)
     }
 
     /// The physical name, without options.
@@ -75,17 +146,52 @@ impl Destination {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// The option `consumer.prefetchSize`: how many messages may be under way to each consumer.
+    #[must_use]
+    pub fn consumer_prefetch(&self) -> Option<u32> {
+        self.options.consumer_prefetch
+    }
+}
+
+impl FromStr for Destination {
+    type Err = DestinationError;
+
+    /// A name without a kind is a queue.
+    fn from_str(text: &str) -> Result<Self, DestinationError> {
+        Self::parse(text, DestinationKind::Queue)
+    }
+}
+
+impl PartialEq for Destination {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.name == other.name
+    }
+}
+
+impl Eq for Destination {}
+
+impl Hash for Destination {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.kind, &self.name).hash(state);
+    }
+}
+
+impl PartialOrd for Destination {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Destination {
+    fn cmp(&self, other: &Self) -> Ordering {
+        (self.kind, &self.name).cmp(&(other.kind, &other.name))
+    }
 }
 
 impl fmt::Display for Destination {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = match self.kind {
-            DestinationKind::Queue => "queue",
-            DestinationKind::Topic => "topic",
-            DestinationKind::TemporaryQueue => "temp-queue",
-            DestinationKind::TemporaryTopic => "temp-topic",
-        };
-        write!(f, "{scheme}://{}", self.name)
+        write!(f, "{}://{}", self.kind.scheme(), self.name)
     }
 }
 
@@ -104,4 +210,144 @@ pub enum DestinationError {
         "a destination's name is empty; expected a name such as `orders`, `queue://orders` or `topic://prices`"
     )]
     Empty,
+    /// The name breaks a rule.
+    #[error("`{name}` cannot be the name of a destination: {reason}")]
+    Name {
+        /// The name, with control characters shown as escapes, cut where it is long.
+        name: String,
+        /// Which rule it breaks.
+        reason: &'static str,
+    },
+    /// An option that does not exist.
+    #[error("destination `{name}` has the unknown option `{option}`{}", .nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default())]
+    UnknownOption {
+        /// The destination.
+        name: String,
+        /// The option.
+        option: String,
+        /// The known option that is nearest to it.
+        nearest: Option<&'static str>,
+    },
+    /// An option of ActiveMQ that Corriere does not have yet.
+    #[error("destination `{name}` has the option `{option}`, which Corriere does not offer yet")]
+    OptionNotYet {
+        /// The destination.
+        name: String,
+        /// The option.
+        option: &'static str,
+    },
+    /// An option whose value cannot be read, or that stands there twice.
+    #[error("destination `{name}`: option `{option}` is `{value}`; expected {expected}")]
+    OptionValue {
+        /// The destination.
+        name: String,
+        /// The option.
+        option: &'static str,
+        /// The value.
+        value: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+}
+
+const CONSUMER_PREFETCH: &str = "consumer.prefetchSize";
+
+/// Options of ActiveMQ that would mean something here, and do not yet. Better refused than without effect.
+const NOT_YET: [&str; 8] = [
+    "consumer.exclusive",
+    "consumer.priority",
+    "consumer.selector",
+    "consumer.noLocal",
+    "consumer.retroactive",
+    "consumer.dispatchAsync",
+    "consumer.maximumPendingMessageLimit",
+    "producer.windowSize",
+];
+
+impl Options {
+    fn parse(name: &str, text: &str) -> Result<Self, DestinationError> {
+        let mut options = Self::default();
+        for part in text.split('&') {
+            let (option, value) = part.split_once('=').unwrap_or((part, ""));
+            if option == CONSUMER_PREFETCH {
+                let refuse = |expected| DestinationError::OptionValue {
+                    name: name.to_owned(),
+                    option: CONSUMER_PREFETCH,
+                    value: shown(value),
+                    expected,
+                };
+                let prefetch = value.parse().map_err(|_| refuse("a number of messages, 0 or more"))?;
+                if options.consumer_prefetch.replace(prefetch).is_some() {
+                    return Err(refuse("the option only once"));
+                }
+            } else if let Some(option) = NOT_YET.into_iter().find(|known| *known == option) {
+                return Err(DestinationError::OptionNotYet { name: name.to_owned(), option });
+            } else {
+                return Err(DestinationError::UnknownOption {
+                    name: name.to_owned(),
+                    option: shown(option),
+                    nearest: nearest_option(option),
+                });
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn nearest_option(option: &str) -> Option<&'static str> {
+    /// What is less alike than this would only mislead.
+    const ALIKE: f64 = 0.5;
+    let last = |option: &str| option.rsplit('.').next().unwrap_or_default().to_lowercase();
+    let wanted = last(option);
+    NOT_YET
+        .into_iter()
+        .chain([CONSUMER_PREFETCH])
+        .map(|known| (strsim::normalized_damerau_levenshtein(&wanted, &last(known)), known))
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, known)| known)
+}
+
+fn check_name(name: &str) -> Result<(), DestinationError> {
+    if name.is_empty() {
+        return Err(DestinationError::Empty);
+    }
+    name_fault(name).map_or(Ok(()), |reason| Err(DestinationError::Name { name: shown(name), reason }))
+}
+
+fn name_fault(name: &str) -> Option<&'static str> {
+    let counted = name.strip_prefix("DLQ.").map_or(name, |rest| rest.strip_prefix("topic.").unwrap_or(rest));
+    if counted.len() > Destination::MAXIMUM_NAME_BYTES {
+        Some("it is longer than 1,024 bytes")
+    } else if name.chars().any(char::is_control) {
+        Some("it holds a control character")
+    } else if name.trim() != name {
+        Some("it begins or ends with white space")
+    } else if name.contains("://") {
+        Some(
+            "`://` stands only behind the kind of a destination, which is queue, topic, temp-queue or temp-topic",
+        )
+    } else if name.contains(',') {
+        Some("it holds a comma; several destinations in one are not offered yet")
+    } else if name.split('.').any(|element| element == "*" || element == ">") {
+        Some("it holds a wildcard; wildcards are not offered yet")
+    } else {
+        None
+    }
+}
+
+/// A text as errors show it: escaped and of bounded length, as it may end up in a log.
+fn shown(text: &str) -> String {
+    const SHOWN: usize = 60;
+    let mut shown: String = text.chars().take(SHOWN).flat_map(escape).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+fn escape(character: char) -> impl Iterator<Item = char> {
+    let escaped = character.is_control().then(|| character.escape_default());
+    let plain = escaped.is_none().then_some(character);
+    escaped.into_iter().flatten().chain(plain)
 }

@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::process;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use thiserror::Error;
 
 /// The identity of a connection, unique over machines and restarts: `ID:<process>-<start>-<number>`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,7 +77,18 @@ number_within_a_connection! {
 
 /// The name of a message: the identity of its producer and the number that the producer gave it.
 ///
-/// Shown as `ID:<process>-<start>-<connection>:<session>:<producer>:<sequence>`, ActiveMQ's shape.
+/// As text it is `ID:<process>-<start>-<connection>:<session>:<producer>:<sequence>`, ActiveMQ's shape; anything between
+/// `ID:` and the last colon is the producer's.
+///
+/// ```
+/// # use corriere_core::MessageId;
+/// # fn main() -> Result<(), corriere_core::id::MessageIdError> {
+/// let id: MessageId = "ID:4711-18c2-1:1:1:42".parse()?;
+/// assert_eq!((&*id.producer, id.sequence), ("ID:4711-18c2-1:1:1", 42));
+/// assert_eq!(id.to_string(), "ID:4711-18c2-1:1:1:42");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId {
     /// The producer's identity, unique over machines and restarts.
@@ -94,6 +107,29 @@ impl fmt::Debug for MessageId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
     }
+}
+
+impl FromStr for MessageId {
+    type Err = MessageIdError;
+
+    fn from_str(text: &str) -> Result<Self, MessageIdError> {
+        let parts = text.rsplit_once(':').and_then(|(producer, sequence)| {
+            producer.strip_prefix("ID:").filter(|rest| !rest.is_empty())?;
+            // What is written in another way than Display's would come back as another text.
+            let number = sequence.parse::<u64>().ok().filter(|number| number.to_string() == sequence)?;
+            Some(Self { producer: producer.into(), sequence: number })
+        });
+        parts.ok_or_else(|| MessageIdError { text: text.to_owned() })
+    }
+}
+
+/// The text is no message id.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("`{text}` is not a message id; expected `ID:`, the producer's identity, a colon and a number")]
+#[non_exhaustive]
+pub struct MessageIdError {
+    /// The text.
+    pub text: String,
 }
 
 /// A branch of a distributed transaction, named by its transaction manager (X/Open XA, section 4.2).

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Value;
+use super::{BytesBody, MapBody, MessageError, StreamBody};
 
 /// The body of a message.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Body {
     /// No body.
     #[default]
@@ -34,7 +34,25 @@ impl Body {
     /// A bytes body.
     #[must_use]
     pub fn bytes(bytes: impl Into<Bytes>) -> Self {
-        Self::Bytes(BytesBody(bytes.into()))
+        Self::Bytes(BytesBody::new(bytes))
+    }
+
+    /// What kind of body this is, as errors show it: `text`, `bytes`, `no body`.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Empty => "no body",
+            Self::Text(_) => "text",
+            Self::Bytes(_) => "bytes",
+            Self::Map(_) => "map",
+            Self::Stream(_) => "stream",
+            Self::Object(_) => "object",
+        }
+    }
+
+    /// The error of one who asked for another kind of body.
+    pub(super) fn is_no(&self, expected: &'static str) -> MessageError {
+        MessageError::Format { what: "the body".to_owned(), found: self.kind(), expected }
     }
 
     /// Empties the body; its kind stays.
@@ -53,25 +71,33 @@ impl Body {
     #[must_use]
     pub fn size(&self) -> usize {
         match self {
+            Self::Empty | Self::Text(None) => 0,
             Self::Text(Some(text)) => text.len(),
-            Self::Bytes(bytes) => bytes.0.len(),
-            _ => 0,
+            Self::Bytes(body) => body.len(),
+            Self::Map(body) => body.size(),
+            Self::Stream(body) => body.size(),
+            Self::Object(body) => body.as_bytes().len(),
         }
     }
 }
 
-/// Untyped bytes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct BytesBody(Bytes);
-
-/// Named, typed values.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct MapBody(Arc<Vec<(Arc<str>, Value)>>);
-
-/// Typed values in a row.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct StreamBody(Arc<Vec<Value>>);
-
 /// A serialised object: opaque bytes, with what is said of them in the properties `content_type` and `_type`.
-#[derive(Clone, Debug, Default, PartialEq)]
+///
+/// [`Message::object`](super::Message::object) sets both. The object of a Java `ObjectMessage` is kept as it came and
+/// has neither.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectBody(Bytes);
+
+impl ObjectBody {
+    /// An object, as these bytes.
+    #[must_use]
+    pub fn new(bytes: impl Into<Bytes>) -> Self {
+        Self(bytes.into())
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &Bytes {
+        &self.0
+    }
+}

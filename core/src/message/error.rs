@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use super::Value;
+
 /// Why a message, a body or a property could not be read or written.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
@@ -13,9 +15,9 @@ pub enum MessageError {
         part: &'static str,
     },
     /// A value has another type than the one asked for (`MessageFormatException`).
-    #[error("{what} holds a {found}, which cannot be read as {expected}")]
+    #[error("{what} is of type {found} and cannot be read as {expected}")]
     Format {
-        /// The property, entry or item.
+        /// The property, entry, item or body.
         what: String,
         /// The type that is there.
         found: &'static str,
@@ -23,20 +25,44 @@ pub enum MessageError {
         expected: &'static str,
     },
     /// Text that was to be read as a number is none (`NumberFormatException`).
-    #[error("`{text}` is not a number of type {expected}")]
+    #[error("{what} is the text `{text}`, which is not a number of type {expected}")]
     Number {
-        /// The text that is there.
+        /// The property, entry or item.
+        what: String,
+        /// The text that is there, cut where it is long.
         text: String,
         /// The type that was asked for.
+        expected: &'static str,
+    },
+    /// A property was to hold what it may not hold (`MessageFormatException`).
+    #[error("property `{name}` cannot hold a value of type {found}; expected {expected}")]
+    PropertyType {
+        /// The property.
+        name: String,
+        /// The type that was given.
+        found: &'static str,
+        /// The types that it may have.
         expected: &'static str,
     },
     /// The stream or the bytes end here (`MessageEOFException`).
     #[error("the message ends here; there is nothing more to read")]
     EndOfStream,
+    /// Text in a bytes body that is not in the encoding of `writeUTF`.
+    #[error("the text at byte {offset} is not modified UTF-8")]
+    Encoding {
+        /// The first byte that does not fit.
+        offset: usize,
+    },
+    /// Text that has no room behind the 16-bit length of `writeUTF`.
+    #[error("a text of {length} encoded bytes is too long for `write_utf`; expected at most 65,535")]
+    TextTooLong {
+        /// Its length as modified UTF-8.
+        length: usize,
+    },
     /// A name that no property or entry may have.
-    #[error("`{name}` cannot be the name of a property: {reason}")]
+    #[error("`{name}` cannot be the name of a property or an entry: {reason}")]
     Name {
-        /// The name that was refused.
+        /// The name that was refused, cut where it is long.
         name: String,
         /// Which rule it breaks.
         reason: &'static str,
@@ -47,4 +73,35 @@ pub enum MessageError {
         /// The level that was asked for.
         level: u8,
     },
+}
+
+impl MessageError {
+    /// A value that cannot be read as `expected`. Whoever knows where it stands says so with [`MessageError::at`].
+    pub(super) fn conversion(value: &Value, expected: &'static str) -> Self {
+        Self::Format { what: "the value".to_owned(), found: value.type_name(), expected }
+    }
+
+    pub(super) fn number(text: &str, expected: &'static str) -> Self {
+        Self::Number { what: "the value".to_owned(), text: shortened(text), expected }
+    }
+
+    pub(super) fn name(name: &str, reason: &'static str) -> Self {
+        Self::Name { name: shortened(name), reason }
+    }
+
+    /// The same error, of a value whose place is known.
+    pub(super) fn at(mut self, place: impl FnOnce() -> String) -> Self {
+        if let Self::Format { what, .. } | Self::Number { what, .. } = &mut self {
+            *what = place();
+        }
+        self
+    }
+}
+
+/// The text, or its beginning: what a peer sent may be of any length, and errors end up in logs.
+fn shortened(text: &str) -> String {
+    const SHOWN: usize = 60;
+    text.char_indices()
+        .nth(SHOWN)
+        .map_or_else(|| text.to_owned(), |(end, _)| format!("{}…", text.get(..end).unwrap_or_default()))
 }

@@ -47,7 +47,7 @@ impl Default for Priority {
 }
 
 /// The headers of a message. The provider sets all but the correlation id, the reply address and the type.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     /// `JMSDestination`: where it was sent.
     pub destination: Option<Destination>,

@@ -4,10 +4,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::MessageError;
-
-/// A typed value.
-#[derive(Clone, Debug, PartialEq)]
+/// A typed value: what a property, an entry of a map body or an item of a stream body holds.
+///
+/// It is made with `From` and read with [`FromValue`](super::FromValue). Two values are equal when they have the same
+/// type and the same bits, so `NaN` equals itself and `-0.0` differs from `0.0`.
+///
+/// ```
+/// # use corriere_core::Value;
+/// assert_eq!(Value::from(12), Value::Int(12));
+/// assert_eq!(Value::from("twelve").as_str(), Some("twelve"));
+/// assert_eq!(Value::from(None::<bool>), Value::Null);
+/// ```
+#[derive(Clone, Debug)]
 pub enum Value {
     /// No value.
     Null,
@@ -33,11 +41,109 @@ pub enum Value {
     Bytes(Bytes),
 }
 
-/// A type that a [`Value`] can be read as, by the conversion table of section 3.5.4.
-pub trait FromValue: Sized {
-    /// Reads `value` as this type.
-    ///
-    /// # Errors
-    /// [`MessageError::Format`] or [`MessageError::Number`].
-    fn from_value(value: &Value) -> Result<Self, MessageError>;
+impl Value {
+    /// The specification's name of this value's type, as errors show it: `boolean`, `int`, `byte[]`.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Boolean(_) => "boolean",
+            Self::Byte(_) => "byte",
+            Self::Short(_) => "short",
+            Self::Char(_) => "char",
+            Self::Int(_) => "int",
+            Self::Long(_) => "long",
+            Self::Float(_) => "float",
+            Self::Double(_) => "double",
+            Self::String(_) => "String",
+            Self::Bytes(_) => "byte[]",
+        }
+    }
+
+    /// Whether this is [`Value::Null`].
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// The text of a [`Value::String`], without conversion and without a copy.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Self::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Bytes that this value is taken to hold in memory.
+    pub(super) fn size(&self) -> usize {
+        size_of::<Self>()
+            + match self {
+                Self::String(text) => text.len(),
+                Self::Bytes(bytes) => bytes.len(),
+                _ => 0,
+            }
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Boolean(this), Self::Boolean(that)) => this == that,
+            (Self::Byte(this), Self::Byte(that)) => this == that,
+            (Self::Short(this), Self::Short(that)) => this == that,
+            (Self::Char(this), Self::Char(that)) => this == that,
+            (Self::Int(this), Self::Int(that)) => this == that,
+            (Self::Long(this), Self::Long(that)) => this == that,
+            (Self::Float(this), Self::Float(that)) => this.to_bits() == that.to_bits(),
+            (Self::Double(this), Self::Double(that)) => this.to_bits() == that.to_bits(),
+            (Self::String(this), Self::String(that)) => this == that,
+            (Self::Bytes(this), Self::Bytes(that)) => this == that,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Value {}
+
+macro_rules! value_from {
+    ($($type:ty => $kind:ident,)*) => {$(
+        impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                Self::$kind(value.into())
+            }
+        }
+    )*};
+}
+
+value_from! {
+    bool => Boolean,
+    i8 => Byte,
+    i16 => Short,
+    i32 => Int,
+    i64 => Long,
+    f32 => Float,
+    f64 => Double,
+    &str => String,
+    String => String,
+    Arc<str> => String,
+    Bytes => Bytes,
+    Vec<u8> => Bytes,
+    &'static [u8] => Bytes,
+}
+
+impl From<char> for Value {
+    /// A `char` of one UTF-16 unit is a [`Value::Char`]. One beyond U+FFFF fits none and is a [`Value::String`], which
+    /// can be read as `char` again.
+    fn from(character: char) -> Self {
+        u16::try_from(u32::from(character))
+            .map_or_else(|_| Self::String(Arc::from(&*character.encode_utf8(&mut [0; 4]))), Self::Char)
+    }
+}
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
 }

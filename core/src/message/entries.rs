@@ -1,0 +1,63 @@
+//! Named values, as properties and map bodies hold them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Value;
+
+/// Values in the order of their names; shared by clones until one of them is changed. Empty ones allocate nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Entries(Option<Arc<Inner>>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Inner {
+    values: BTreeMap<Arc<str>, Value>,
+    /// Kept with each change, as every send asks for it.
+    size: usize,
+}
+
+impl Entries {
+    pub(super) fn get(&self, name: &str) -> Option<&Value> {
+        self.0.as_ref()?.values.get(name)
+    }
+
+    pub(super) fn insert(&mut self, name: &str, value: Value) {
+        let inner = Arc::make_mut(self.0.get_or_insert_default());
+        inner.size += entry_size(name, &value);
+        if let Some(slot) = inner.values.get_mut(name) {
+            inner.size -= entry_size(name, slot);
+            *slot = value;
+        } else {
+            inner.values.insert(name.into(), value);
+        }
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Option<Value> {
+        self.get(name)?;
+        let inner = Arc::make_mut(self.0.as_mut()?);
+        let value = inner.values.remove(name)?;
+        inner.size -= entry_size(name, &value);
+        if inner.values.is_empty() {
+            self.0 = None;
+        }
+        Some(value)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter().flat_map(|inner| &inner.values).map(|(name, value)| (&**name, value))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.as_ref().map_or(0, |inner| inner.values.len())
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.0.as_ref().map_or(0, |inner| inner.size)
+    }
+}
+
+fn entry_size(name: &str, value: &Value) -> usize {
+    /// The name's pointer and its counts; the tree's own slack is left out.
+    const NAME: usize = 32;
+    NAME + name.len() + value.size()
+}

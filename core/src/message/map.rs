@@ -1,0 +1,98 @@
+//! Map bodies.
+
+use super::convert::{FromValue, read_named};
+use super::entries::Entries;
+use super::{MessageError, Value};
+
+/// Named, typed values, in the order of their names. Cloning is cheap.
+///
+/// ```
+/// # use corriere_core::message::MapBody;
+/// # fn main() -> Result<(), corriere_core::MessageError> {
+/// let mut body = MapBody::new();
+/// body.set("sku", "A-17")?.set("count", 3)?;
+/// assert_eq!(body.get::<i64>("count")?, Some(3));
+/// assert_eq!(body.get::<i64>("price")?, None);
+/// assert!(body.get::<bool>("count").is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MapBody(Entries);
+
+impl MapBody {
+    /// A body without entries.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets an entry. Any name will do that is not empty, and null is a value.
+    ///
+    /// # Errors
+    /// [`MessageError::Name`] for an empty name.
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) -> Result<&mut Self, MessageError> {
+        if name.is_empty() {
+            return Err(MessageError::name(name, "it is empty"));
+        }
+        self.set_unchecked(name, value.into());
+        Ok(self)
+    }
+
+    /// Sets an entry as it came over a wire.
+    pub fn set_unchecked(&mut self, name: &str, value: Value) {
+        self.0.insert(name, value);
+    }
+
+    /// The entry of this name, read as `T`; `None` when it is absent or null. As a `Value` or an `Option`, null is told
+    /// from absent.
+    ///
+    /// # Errors
+    /// As [`FromValue::from_value`].
+    pub fn get<T: FromValue>(&self, name: &str) -> Result<Option<T>, MessageError> {
+        read_named(self.value(name), "entry", name)
+    }
+
+    /// The entry of this name as it is.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    /// Whether there is an entry of this name, null or not (`itemExists`).
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.value(name).is_some()
+    }
+
+    /// Removes an entry and returns what it held.
+    pub fn remove(&mut self, name: &str) -> Option<Value> {
+        self.0.remove(name)
+    }
+
+    /// All names and values, in the order of the names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.0.iter()
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.iter().map(|(name, _)| name)
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.0.size()
+    }
+}
