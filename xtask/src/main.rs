@@ -1,2 +1,54 @@
-//! .
-fn main() {}
+//! The project's own tools: `cargo xtask test` checks everything, `cargo xtask soak` runs the random tests for long.
+
+mod areas;
+mod arguments;
+mod examples;
+mod failure;
+mod floors;
+mod process;
+mod project;
+mod readme;
+mod report;
+mod soak;
+mod source;
+mod tree;
+mod unsafe_code;
+
+use std::process::ExitCode;
+
+use arguments::{Task, UsageError};
+use failure::Failure;
+use project::Project;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments::parse(&arguments) {
+        Ok(Task::Help) => {
+            print!("{}", arguments::help());
+            ExitCode::SUCCESS
+        }
+        Ok(task) => match perform(&task) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(failure) => {
+                eprintln!("\nxtask: {failure}");
+                ExitCode::FAILURE
+            }
+        },
+        Err(error) => refuse(&error),
+    }
+}
+
+fn perform(task: &Task) -> Result<(), Failure> {
+    let project = Project::locate()?;
+    match task {
+        Task::Help => Ok(()),
+        Task::Test { areas, pace } => report::run(&project, areas, *pace),
+        Task::Soak(plan) => soak::run(&project, plan),
+    }
+}
+
+fn refuse(error: &UsageError) -> ExitCode {
+    eprintln!("xtask: {error}");
+    eprintln!("Run `cargo xtask` for help.");
+    ExitCode::from(2)
+}
