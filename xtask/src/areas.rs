@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::project::{Package, Project};
-use crate::{examples, floors, readme, soak, tree, unsafe_code};
+use crate::{examples, floors, readme, safety, soak, tree};
 
 /// How thorough a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub(crate) const AREAS: &[Area] = &[
         what: "no unsafe code outside the elements of `linkme` tables",
         full: 10,
         quick: Some(5),
-        check: |project, _| unsafe_code::check(project),
+        check: |project, _| safety::check(project),
     },
     Area {
         name: "tree",

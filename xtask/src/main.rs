@@ -9,10 +9,10 @@ mod process;
 mod project;
 mod readme;
 mod report;
+mod safety;
 mod soak;
 mod source;
 mod tree;
-mod unsafe_code;
 
 use std::process::ExitCode;
 

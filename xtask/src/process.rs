@@ -205,4 +205,13 @@ mod tests {
     fn a_program_that_ends_before_it_is_ready_is_a_failure() {
         assert!(matches!(shell("echo other").check_ends_on_signal("ready"), Err(Failure::Silent { .. })));
     }
+
+    #[test]
+    fn a_program_that_hangs_is_killed_and_named() {
+        let mut run = shell("exec sleep 600");
+        let mut child = run.command.spawn().unwrap();
+        let failure = run.await_end(&mut child, Instant::now()).unwrap_err();
+        assert!(failure.to_string().starts_with("`sh -c 'exec sleep 600'` had not ended"), "{failure}");
+        assert!(child.try_wait().unwrap().is_some());
+    }
 }
