@@ -1,1 +1,12 @@
-//! .
+//! Corriere's framework: listener containers, beans, configuration and the application's life.
+
+pub mod beans;
+mod nearest;
+
+/// What the attribute macros emit goes through here; nothing in it is for users.
+#[doc(hidden)]
+pub mod __private {
+    pub use inventory;
+
+    pub use crate::beans::{BeanBuildError, BeanName, BeanRequest, BeanSettings, BeanType, Beans, IntoBean};
+}

@@ -1,0 +1,65 @@
+//! Why a bean is not to be had.
+
+use thiserror::Error;
+
+/// Why the application's beans do not answer a request.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BeanError {
+    /// No bean has the type.
+    #[error("there is no bean of type `{type_name}`; {}", beans(known))]
+    NoSuchType {
+        /// The type that was asked for.
+        type_name: &'static str,
+        /// The beans that exist, as `name: type`.
+        known: Vec<String>,
+    },
+    /// More than one bean has the type, so the type alone names none.
+    #[error(
+        "{} beans have the type `{type_name}`: {}; ask for one by name",
+        names.len(),
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    )]
+    Ambiguous {
+        /// The type that was asked for.
+        type_name: &'static str,
+        /// The beans of that type.
+        names: Vec<String>,
+    },
+    /// No bean has the name.
+    #[error(
+        "there is no bean named `{name}`{}; {}",
+        nearest.as_ref().map(|nearest| format!(", did you mean `{nearest}`?")).unwrap_or_default(),
+        beans(known)
+    )]
+    NoSuchName {
+        /// The name that was asked for.
+        name: String,
+        /// The bean whose name is nearest to it.
+        nearest: Option<String>,
+        /// The beans that exist, as `name: type`.
+        known: Vec<String>,
+    },
+    /// The bean of that name is of another type.
+    #[error("the bean `{name}` is a `{found}`, not a `{expected}`")]
+    OtherType {
+        /// The bean.
+        name: String,
+        /// The type that was asked for.
+        expected: &'static str,
+        /// The type that it has.
+        found: &'static str,
+    },
+    /// The name is taken.
+    #[error("there is a bean named `{name}` already, a `{type_name}`")]
+    NameInUse {
+        /// The name.
+        name: String,
+        /// The type of the bean that has it.
+        type_name: &'static str,
+    },
+}
+
+fn beans(known: &[String]) -> String {
+    if known.is_empty() { "there are no beans".to_owned() } else { format!("there are {}", known.join(", ")) }
+}
