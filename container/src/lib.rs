@@ -1,6 +1,8 @@
 //! Corriere's framework: listener containers, beans, configuration and the application's life.
 
 pub mod beans;
+pub mod containers;
+pub mod listener;
 mod nearest;
 
 /// What the attribute macros emit goes through here; nothing in it is for users.
@@ -9,4 +11,9 @@ pub mod __private {
     pub use inventory;
 
     pub use crate::beans::{BeanBuildError, BeanName, BeanRequest, BeanSettings, BeanType, Beans, IntoBean};
+    pub use crate::listener::{
+        Acknowledge, BoxFuture, Concurrency, FromDelivery, IntoOutcome, Invocation, ListenerDef,
+        ListenerDestination, ListenerRegistration, NoBody, NoContext, Outcome, Probe, call_blocking,
+        returned,
+    };
 }

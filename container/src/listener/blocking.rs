@@ -1,0 +1,34 @@
+//! Listeners that block.
+
+use corriere_core::client::with_session_sync;
+use tokio::task::spawn_blocking;
+
+use super::{IntoOutcome, Invocation, Outcome};
+
+/// Runs a blocking listener on a thread of its own. The thread is part of the listener's session, so a template in it
+/// joins the transaction. A panic goes on in who awaits this.
+///
+/// Dropping the future leaves the thread running; nothing can end it.
+pub async fn call_blocking<R, Kind>(
+    invocation: &Invocation,
+    function: impl FnOnce() -> R + Send + 'static,
+) -> Outcome
+where
+    R: IntoOutcome<Kind>,
+{
+    let session = invocation.session().clone();
+    let converter = invocation.converter().clone();
+    let span = tracing::Span::current();
+    let call = move || {
+        let _entered = span.enter();
+        with_session_sync(session, || function().into_outcome(&*converter))
+    };
+    match spawn_blocking(call).await {
+        Ok(outcome) => outcome,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            // The runtime is going down and has not begun the call.
+            Err(error) => Outcome::Failed(error.into()),
+        },
+    }
+}

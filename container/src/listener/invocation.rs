@@ -1,0 +1,70 @@
+//! One run of a listener.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use corriere_core::{Delivery, Message, Session};
+use corriere_templates::MessageConverter;
+
+use crate::beans::Beans;
+
+/// A boxed future; each delivery costs one.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// One run of a listener: the message and what its arguments are made of.
+#[derive(Debug)]
+pub struct Invocation {
+    listener: &'static str,
+    delivery: Delivery,
+    converter: Arc<dyn MessageConverter>,
+    beans: Arc<Beans>,
+}
+
+impl Invocation {
+    /// A run of the listener with this id.
+    #[must_use]
+    pub fn new(
+        listener: &'static str,
+        delivery: Delivery,
+        converter: Arc<dyn MessageConverter>,
+        beans: Arc<Beans>,
+    ) -> Self {
+        Self { listener, delivery, converter, beans }
+    }
+
+    /// The listener's id.
+    #[must_use]
+    pub fn listener(&self) -> &'static str {
+        self.listener
+    }
+
+    /// The received message and the handle to settle it.
+    #[must_use]
+    pub fn delivery(&self) -> &Delivery {
+        &self.delivery
+    }
+
+    /// The received message.
+    #[must_use]
+    pub fn message(&self) -> &Message {
+        self.delivery.message()
+    }
+
+    /// The session that received it.
+    #[must_use]
+    pub fn session(&self) -> &Session {
+        self.delivery.session()
+    }
+
+    /// The listener's converter.
+    #[must_use]
+    pub fn converter(&self) -> &Arc<dyn MessageConverter> {
+        &self.converter
+    }
+
+    /// The application's beans.
+    #[must_use]
+    pub fn beans(&self) -> &Beans {
+        &self.beans
+    }
+}

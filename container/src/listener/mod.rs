@@ -1,0 +1,25 @@
+//! Listeners: what `#[jms_listener]` defines, what their functions may take and return, and how they fail.
+
+mod blocking;
+mod definition;
+mod error;
+mod from_delivery;
+mod header;
+mod invocation;
+mod nothing;
+mod outcome;
+mod probe;
+mod reply;
+
+pub use blocking::call_blocking;
+pub use definition::{
+    Acknowledge, AcknowledgeError, Concurrency, ConcurrencyError, ListenerDef, ListenerDestination,
+    ListenerRegistration,
+};
+pub use error::{Disposition, ListenerError, OrListenerError, secs};
+pub use from_delivery::{FromDelivery, Payload, via};
+pub use header::{Header, HeaderKey};
+pub use invocation::{BoxFuture, Invocation};
+pub use outcome::{IntoOutcome, Outcome, returned};
+pub use probe::{NoBody, NoContext, Probe};
+pub use reply::{IntoReply, Reply};
