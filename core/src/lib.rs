@@ -14,7 +14,7 @@ pub mod time;
 
 pub use client::{
     AcknowledgeMode, Connection, ConnectionFactory, Consumer, Delivery, Producer, Release, SendOptions,
-    Session,
+    Session, with_session, with_session_sync,
 };
 pub use destination::{Destination, DestinationError, DestinationKind};
 pub use error::Error;
