@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::text::shown;
+
 /// Whether one consumer takes a message or every subscription gets its copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DestinationKind {
@@ -336,18 +338,158 @@ fn name_fault(name: &str) -> Option<&'static str> {
     }
 }
 
-/// A text as errors show it: escaped and of bounded length, as it may end up in a log.
-fn shown(text: &str) -> String {
-    const SHOWN: usize = 60;
-    let mut shown: String = text.chars().take(SHOWN).flat_map(escape).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        shown.push('…');
-    }
-    shown
-}
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
 
-fn escape(character: char) -> impl Iterator<Item = char> {
-    let escaped = character.is_control().then(|| character.escape_default());
-    let plain = escaped.is_none().then_some(character);
-    escaped.into_iter().flatten().chain(plain)
+    use super::*;
+
+    /// C-43, as far as the name alone decides.
+    #[test]
+    fn an_unusual_name_works_unchanged() {
+        for name in [
+            "orders/eu",
+            "a b",
+            "名前",
+            "Ü",
+            "U\u{308}",
+            "A",
+            "a",
+            "a..b",
+            "../../etc/x",
+            "CON",
+            "a*b",
+            "a.>b",
+            "C:\\x",
+            "#=&",
+        ] {
+            for kind in DestinationKind::ALL {
+                let destination = Destination::parse(name, kind).unwrap();
+                assert_eq!((destination.name(), destination.kind()), (name, kind));
+                assert_eq!(destination.to_string().parse(), Ok(destination));
+            }
+        }
+        assert_ne!(Destination::queue("A"), Destination::queue("a"));
+        assert_ne!(Destination::queue("Ü"), Destination::queue("U\u{308}"));
+    }
+
+    /// C-43.
+    #[test]
+    fn a_name_with_another_meaning_or_no_clear_one_is_refused() {
+        assert_eq!(Destination::queue(""), Err(DestinationError::Empty));
+        assert_eq!("topic://".parse::<Destination>(), Err(DestinationError::Empty));
+        assert_eq!(Destination::queue("?consumer.prefetchSize=1"), Err(DestinationError::Empty));
+        for name in [
+            "a,b",
+            "a.*",
+            "a.>",
+            ">",
+            "*.a",
+            "topic://x",
+            "queue://x",
+            "http://x",
+            " lead",
+            "trail ",
+            "\u{a0}lead",
+            "a\nb",
+            "a\0",
+            "a\u{7f}b",
+        ] {
+            assert!(
+                matches!(Destination::queue(name), Err(DestinationError::Name { .. })),
+                "`{name:?}` should be refused"
+            );
+        }
+        assert!("http://x".parse::<Destination>().is_err());
+        assert!("queue://queue://x".parse::<Destination>().is_err());
+    }
+
+    /// C-43.
+    #[test]
+    fn a_long_name_is_refused_unless_it_is_the_dead_letter_queue_of_one_that_is_not() {
+        let longest = "a".repeat(Destination::MAXIMUM_NAME_BYTES);
+        assert!(Destination::queue(&longest).is_ok());
+        assert!(Destination::queue(&format!("DLQ.{longest}")).is_ok());
+        assert!(Destination::queue(&format!("DLQ.topic.{longest}")).is_ok());
+        for name in [format!("{longest}a"), format!("DLQ.DLQ.{longest}"), "名".repeat(1_000)] {
+            let error = Destination::queue(&name).unwrap_err().to_string();
+            assert!(error.contains("longer than 1,024 bytes") && error.len() < 400, "{error}");
+        }
+    }
+
+    #[test]
+    fn options_are_no_part_of_the_name() {
+        let plain = Destination::queue("q").unwrap();
+        let with_options = Destination::queue("q?consumer.prefetchSize=0").unwrap();
+        assert_eq!(plain, with_options);
+        assert_eq!(plain.cmp(&with_options), Ordering::Equal);
+        assert_eq!(std::collections::HashSet::from([plain.clone(), with_options.clone()]).len(), 1);
+        assert_eq!(with_options.to_string(), "queue://q");
+        assert_eq!((plain.consumer_prefetch(), with_options.consumer_prefetch()), (None, Some(0)));
+    }
+
+    #[test]
+    fn a_mistyped_option_is_refused_with_the_nearest_known_one() {
+        let error = |text: &str| text.parse::<Destination>().unwrap_err().to_string();
+        for option in ["consumer.prefetchsize", "consumer.prefetch", "prefetchSize", "consumer.prefechSize"] {
+            assert_eq!(
+                error(&format!("queue://q?{option}=1")),
+                format!(
+                    "destination `q` has the unknown option `{option}`; did you mean `consumer.prefetchSize`?"
+                )
+            );
+        }
+        assert!(error("q?producer.windowsize=1").contains("`producer.windowSize`"));
+        assert_eq!(error("q?zzz=1"), "destination `q` has the unknown option `zzz`");
+        assert_eq!(error("q?"), "destination `q` has the unknown option ``");
+    }
+
+    #[test]
+    fn an_option_that_would_have_no_effect_yet_is_refused() {
+        for option in NOT_YET {
+            assert_eq!(
+                Destination::queue(&format!("q?consumer.prefetchSize=1&{option}=true")),
+                Err(DestinationError::OptionNotYet { name: "q".to_owned(), option })
+            );
+        }
+    }
+
+    #[test]
+    fn an_option_needs_a_value_that_can_be_read_and_stands_there_once() {
+        for options in [
+            "consumer.prefetchSize",
+            "consumer.prefetchSize=",
+            "consumer.prefetchSize=-1",
+            "consumer.prefetchSize=ten",
+            "consumer.prefetchSize=99999999999",
+            "consumer.prefetchSize=1&consumer.prefetchSize=2",
+        ] {
+            assert!(
+                matches!(
+                    Destination::queue(&format!("q?{options}")),
+                    Err(DestinationError::OptionValue { option: CONSUMER_PREFETCH, .. })
+                ),
+                "{options}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_temporary_destination_is_temporary_whatever_kind_was_named() {
+        let queue = Destination::temporary(DestinationKind::Queue, "ID:1-2-3:1:1").unwrap();
+        assert_eq!(queue.to_string(), "temp-queue://ID:1-2-3:1:1");
+        assert!(queue.is_temporary() && !queue.is_topic());
+        let topic = Destination::temporary(DestinationKind::TemporaryTopic, "ID:1-2-3:1:2").unwrap();
+        assert!(topic.is_temporary() && topic.is_topic());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_refused_or_comes_back_as_it_was(text in prop::collection::vec(any::<char>(), 0..40).prop_map(String::from_iter)) {
+            if let Ok(destination) = Destination::queue(&text) {
+                prop_assert_eq!(destination.name(), text.split('?').next().unwrap());
+                prop_assert_eq!(destination.to_string().parse(), Ok(destination));
+            }
+        }
+    }
 }

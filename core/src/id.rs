@@ -10,6 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use thiserror::Error;
 
+use crate::text::shown;
+
 /// The identity of a connection, unique over machines and restarts: `ID:<process>-<start>-<number>`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(Arc<str>);
@@ -119,7 +121,7 @@ impl FromStr for MessageId {
             let number = sequence.parse::<u64>().ok().filter(|number| number.to_string() == sequence)?;
             Some(Self { producer: producer.into(), sequence: number })
         });
-        parts.ok_or_else(|| MessageIdError { text: text.to_owned() })
+        parts.ok_or_else(|| MessageIdError { text: shown(text) })
     }
 }
 
@@ -128,7 +130,7 @@ impl FromStr for MessageId {
 #[error("`{text}` is not a message id; expected `ID:`, the producer's identity, a colon and a number")]
 #[non_exhaustive]
 pub struct MessageIdError {
-    /// The text.
+    /// The text, cut where it is long.
     pub text: String,
 }
 
@@ -163,5 +165,35 @@ impl fmt::Display for TransactionId {
                 xid.branch.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_id_comes_back_from_its_text() {
+        for text in ["ID:1-18c2-1:1:1:42", "ID:host-33-1:-1:1:1:0", "ID:a:18446744073709551615", "ID:名:1"] {
+            let id: MessageId = text.parse().unwrap();
+            assert_eq!(id.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_text_that_would_come_back_changed_is_no_message_id() {
+        for text in ["", "ID:", "ID::1", "ID:a", "ID:a:", "ID:a:007", "ID:a:+1", "ID:a:-1", "a:1", "id:a:1"] {
+            assert!(text.parse::<MessageId>().is_err(), "`{text}`");
+        }
+        assert!("ID:a:18446744073709551616".parse::<MessageId>().is_err());
+        assert_eq!(
+            "order 7".parse::<MessageId>().unwrap_err().to_string(),
+            "`order 7` is not a message id; expected `ID:`, the producer's identity, a colon and a number"
+        );
+    }
+
+    #[test]
+    fn no_two_connections_have_the_same_identity() {
+        assert_ne!(ConnectionId::unique(), ConnectionId::unique());
     }
 }

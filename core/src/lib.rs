@@ -10,6 +10,7 @@ pub mod id;
 pub mod message;
 pub mod provider;
 pub mod redelivery;
+mod text;
 pub mod time;
 
 pub use client::{

@@ -49,6 +49,8 @@ impl RedeliveryPolicy {
     pub fn delay_after(&self, failed_deliveries: u32) -> Duration {
         let repeats = failed_deliveries.saturating_sub(1);
         let delay = match self.back_off {
+            // Without this, nothing times a factor that has grown to infinity would be no number at all.
+            Some(_) if self.initial_delay.is_zero() => Duration::ZERO,
             Some(factor) => {
                 let exponent = i32::try_from(repeats).unwrap_or(i32::MAX);
                 let seconds = self.initial_delay.as_secs_f64() * factor.powi(exponent);
@@ -85,6 +87,16 @@ mod tests {
         assert_eq!(policy.delay_after(u32::MAX), Duration::from_secs(1));
         let unbounded = RedeliveryPolicy { maximum_delay: None, ..policy };
         assert_eq!(unbounded.next_delivery(Timestamp(5), u32::MAX), Timestamp(u64::MAX));
+    }
+
+    #[test]
+    fn no_delay_stays_no_delay_however_often_it_is_backed_off() {
+        let policy = RedeliveryPolicy {
+            initial_delay: Duration::ZERO,
+            back_off: Some(10.0),
+            ..RedeliveryPolicy::default()
+        };
+        assert_eq!(policy.delay_after(1_000), Duration::ZERO);
     }
 
     #[test]

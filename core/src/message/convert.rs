@@ -7,6 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{MessageError, Value};
+use crate::text::shown;
 
 /// A type that a [`Value`] can be read as.
 ///
@@ -48,7 +49,7 @@ pub(super) fn read_named<T: FromValue>(
         None => Ok(None),
         Some(Value::Null) => Ok(T::from_value(&Value::Null).ok()),
         Some(value) => {
-            T::from_value(value).map(Some).map_err(|error| error.at(|| format!("{kind} `{name}`")))
+            T::from_value(value).map(Some).map_err(|error| error.at(|| format!("{kind} `{}`", shown(name))))
         }
     }
 }
@@ -185,5 +186,162 @@ fn float_text<T: LowerExp + std::fmt::Debug>(shown: T, value: f64) -> String {
         let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
         let fraction = if digits.contains('.') { "" } else { ".0" };
         format!("{digits}{fraction}E{exponent}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Which types a value can be read as, an `x` for each that it can: the columns of the table below.
+    fn readings(value: &Value) -> String {
+        fn mark<T: FromValue>(value: &Value) -> char {
+            if T::from_value(value).is_ok() { 'x' } else { '.' }
+        }
+        [
+            mark::<bool>(value),
+            mark::<i8>(value),
+            mark::<i16>(value),
+            mark::<char>(value),
+            mark::<i32>(value),
+            mark::<i64>(value),
+            mark::<f32>(value),
+            mark::<f64>(value),
+            mark::<String>(value),
+            mark::<Bytes>(value),
+        ]
+        .into_iter()
+        .collect()
+    }
+
+    /// C-30.
+    #[test]
+    fn every_type_reads_as_the_types_of_the_table_and_no_other() {
+        let table = [
+            // boolean, byte, short, char, int, long, float, double, String, byte[]
+            (Value::Boolean(true), "x.......x."),
+            (Value::Byte(1), ".xx.xx..x."),
+            (Value::Short(1), "..x.xx..x."),
+            (Value::Char(0x41), "...x....x."),
+            (Value::Int(1), "....xx..x."),
+            (Value::Long(1), ".....x..x."),
+            (Value::Float(1.0), "......xxx."),
+            (Value::Double(1.0), ".......xx."),
+            (Value::from("1"), "xxx.xxxxx."),
+            (Value::from(vec![1]), ".........x"),
+            (Value::Null, ".........."),
+        ];
+        for (value, expected) in table {
+            assert_eq!(readings(&value), expected, "a {}", value.type_name());
+        }
+    }
+
+    #[test]
+    fn widening_and_text_keep_the_value() {
+        assert_eq!(i64::from_value(&Value::Byte(i8::MIN)), Ok(-128));
+        assert_eq!(i32::from_value(&Value::Short(i16::MIN)), Ok(-32_768));
+        assert_eq!(i64::from_value(&Value::Long(i64::MIN)), Ok(i64::MIN));
+        assert_eq!(String::from_value(&Value::Long(i64::MIN)), Ok("-9223372036854775808".into()));
+        assert_eq!(String::from_value(&Value::Boolean(false)), Ok("false".into()));
+        assert_eq!(f64::from_value(&Value::Float(0.1)), Ok(f64::from(0.1_f32)));
+        assert!(f32::from_value(&Value::Float(-0.0)).unwrap().is_sign_negative());
+        assert!(f64::from_value(&Value::Float(f32::NAN)).unwrap().is_nan());
+    }
+
+    /// C-30.
+    #[test]
+    fn text_is_a_number_only_as_a_whole_and_within_its_range() {
+        let number = |text: &str| i32::from_value(&Value::from(text));
+        assert_eq!(number("12"), Ok(12));
+        assert_eq!(number("+12"), Ok(12));
+        for text in ["12x", "", " 12", "1.5", "2147483648", "0x10", "TRUE"] {
+            let refused = Err(MessageError::Number {
+                what: "the value".to_owned(),
+                text: text.to_owned(),
+                expected: "int",
+            });
+            assert_eq!(number(text), refused);
+        }
+        assert!(i8::from_value(&Value::from("128")).is_err());
+        assert_eq!(i64::from_value(&Value::from("-9223372036854775808")), Ok(i64::MIN));
+
+        let float = |text: &str| f64::from_value(&Value::from(text));
+        assert_eq!(float(" -1.5e3 "), Ok(-1_500.0));
+        assert_eq!(float("1e400"), Ok(f64::INFINITY), "out of range is infinite, as in Java");
+        assert_eq!(float("-Infinity"), Ok(f64::NEG_INFINITY));
+        assert!(float("NaN").unwrap().is_nan());
+        for text in ["", ".", "inf", "nan", "infinity", "+-1", "1,5", "1e"] {
+            assert!(float(text).is_err(), "`{text}` is no float");
+        }
+    }
+
+    #[test]
+    fn text_is_true_only_where_it_says_so() {
+        for (text, expected) in
+            [("true", true), ("TRUE", true), ("12x", false), ("", false), ("1", false), (" true", false)]
+        {
+            assert_eq!(bool::from_value(&Value::from(text)), Ok(expected), "`{text}`");
+        }
+    }
+
+    #[test]
+    fn a_char_survives_whatever_its_width_and_half_of_one_is_none() {
+        for character in ['A', '\0', '名', '\u{ffff}', '😀'] {
+            let value = Value::from(character);
+            assert_eq!(char::from_value(&value), Ok(character));
+            assert_eq!(String::from_value(&value), Ok(character.to_string()));
+        }
+        assert!(char::from_value(&Value::Char(0xd83d)).is_err());
+        assert!(String::from_value(&Value::Char(0xd83d)).is_err());
+        assert!(char::from_value(&Value::from("A")).is_err(), "a String is no char");
+        assert!(char::from_value(&Value::from("😀😀")).is_err());
+    }
+
+    #[test]
+    fn null_is_none_and_no_invented_value() {
+        assert_eq!(Option::<i32>::from_value(&Value::Null), Ok(None));
+        assert_eq!(Option::<i32>::from_value(&Value::Int(1)), Ok(Some(1)));
+        assert_eq!(Value::from_value(&Value::Null), Ok(Value::Null));
+        assert!(Option::<i32>::from_value(&Value::Boolean(true)).is_err());
+    }
+
+    #[test]
+    fn errors_name_the_place_the_type_there_and_the_type_asked_for() {
+        let read =
+            |value: Value| read_named::<i32>(Some(&value), "property", "count").unwrap_err().to_string();
+        assert_eq!(read(Value::Float(1.0)), "property `count` is of type float and cannot be read as int");
+        assert_eq!(
+            read(Value::from("12x\n")),
+            "property `count` is the text `12x\\n`, which is not a number of type int"
+        );
+    }
+
+    #[test]
+    fn floats_are_written_as_java_writes_them() {
+        let double = |value: f64| String::from_value(&Value::Double(value)).unwrap();
+        let float = |value: f32| String::from_value(&Value::Float(value)).unwrap();
+        assert_eq!(double(1.0), "1.0");
+        assert_eq!(double(-0.0), "-0.0");
+        assert_eq!(double(0.001), "0.001");
+        assert_eq!(double(0.000_1), "1.0E-4");
+        assert_eq!(double(9_999_999.5), "9999999.5");
+        assert_eq!(double(1e7), "1.0E7");
+        assert_eq!(double(1.25e300), "1.25E300");
+        assert_eq!(double(f64::NAN), "NaN");
+        assert_eq!(double(f64::NEG_INFINITY), "-Infinity");
+        assert_eq!(float(0.1), "0.1");
+        assert_eq!(float(f32::MAX), "3.4028235E38");
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_written_as_text_reads_back_bit_by_bit(long: i64, double: f64, float: f32) {
+            let text = |value: Value| Value::from(String::from_value(&value).unwrap());
+            prop_assert_eq!(i64::from_value(&text(long.into())), Ok(long));
+            prop_assert_eq!(f64::from_value(&text(double.into())).unwrap().to_bits(), double.to_bits());
+            prop_assert_eq!(f32::from_value(&text(float.into())).unwrap().to_bits(), float.to_bits());
+        }
     }
 }

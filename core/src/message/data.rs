@@ -127,9 +127,7 @@ impl BytesReader {
             return None;
         }
         let taken = rest.len().min(buffer.len());
-        for (target, source) in buffer.iter_mut().zip(rest) {
-            *target = *source;
-        }
+        buffer[..taken].copy_from_slice(&rest[..taken]);
         self.position += taken;
         Some(taken)
     }
@@ -207,4 +205,99 @@ numbers! {
     i64: write_i64, read_i64, "a `long`";
     f32: write_f32, read_f32, "a `float`, its bits unchanged";
     f64: write_f64, read_f64, "a `double`, its bits unchanged";
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_java_writes_them() {
+        let mut writer = BytesWriter::new();
+        writer.write_bool(true).write_i8(-1).write_i16(0x0102).write_i32(-2).write_i64(3).write_f32(1.0);
+        writer.write_f64(-2.0).write_u16(0xfffe).write_u8(0xfd).write_utf("aé\0").unwrap().write_bytes(b"xy");
+        let expected = b"\x01\xff\x01\x02\xff\xff\xff\xfe\0\0\0\0\0\0\0\x03\x3f\x80\0\0\
+            \xc0\0\0\0\0\0\0\0\xff\xfe\xfd\0\x05a\xc3\xa9\xc0\x80xy";
+        assert_eq!(writer.finish().as_ref(), expected);
+    }
+
+    #[test]
+    fn a_failing_read_does_not_advance() {
+        let mut reader = BytesReader::new(&b"\0\x05abc"[..]);
+        assert_eq!(reader.read_i64(), Err(MessageError::EndOfStream));
+        assert_eq!(
+            reader.read_utf(),
+            Err(MessageError::EndOfStream),
+            "five bytes are foretold, three are there"
+        );
+        assert_eq!(reader.remaining(), 5);
+        assert_eq!(reader.read_i16(), Ok(5));
+        let mut buffer = [0; 8];
+        assert_eq!(reader.read_bytes(&mut buffer), Some(3));
+        assert_eq!(&buffer[..4], b"abc\0");
+        assert_eq!(reader.read_bytes(&mut buffer), None);
+        assert_eq!(reader.read_bool(), Err(MessageError::EndOfStream));
+    }
+
+    #[test]
+    fn broken_text_is_refused_with_its_place_in_the_body() {
+        let mut reader = BytesReader::new(&b"\x07\0\x03ab\xff\x08"[..]);
+        assert_eq!(reader.read_i8(), Ok(7));
+        assert_eq!(reader.read_utf(), Err(MessageError::Encoding { offset: 5 }));
+        assert_eq!(reader.remaining(), 6);
+    }
+
+    #[test]
+    fn text_too_long_for_its_length_is_refused_and_nothing_is_written() {
+        let mut writer = BytesWriter::new();
+        assert!(writer.write_utf(&"a".repeat(65_535)).is_ok());
+        let mut writer = BytesWriter::new();
+        let refused = writer.write_utf(&"\0".repeat(32_768)).map(|_| ());
+        assert_eq!(refused, Err(MessageError::TextTooLong { length: 65_536 }));
+        assert!(writer.finish().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_written_is_read_bit_by_bit(
+            boolean: bool, byte: i8, short: i16, unit: u16, int: i32, long: i64, float: u32, double: u64,
+            text in prop::collection::vec(any::<char>(), 0..40).prop_map(String::from_iter), tail: Vec<u8>,
+        ) {
+            let mut writer = BytesWriter::new();
+            writer.write_f32(f32::from_bits(float)).write_utf(&text).unwrap().write_bool(boolean).write_i8(byte);
+            writer.write_i16(short).write_u16(unit).write_i32(int).write_i64(long);
+            writer.write_f64(f64::from_bits(double)).write_bytes(&tail);
+
+            let mut reader = BytesBody::new(writer).reader();
+            prop_assert_eq!(reader.read_f32().unwrap().to_bits(), float);
+            prop_assert_eq!(reader.read_utf().unwrap(), text);
+            prop_assert_eq!(reader.read_bool().unwrap(), boolean);
+            prop_assert_eq!(reader.read_i8().unwrap(), byte);
+            prop_assert_eq!(reader.read_i16().unwrap(), short);
+            prop_assert_eq!(reader.read_u16().unwrap(), unit);
+            prop_assert_eq!(reader.read_i32().unwrap(), int);
+            prop_assert_eq!(reader.read_i64().unwrap(), long);
+            prop_assert_eq!(reader.read_f64().unwrap().to_bits(), double);
+            prop_assert_eq!(reader.remaining(), tail.len());
+        }
+
+        #[test]
+        fn no_bytes_at_all_make_a_reader_panic_or_run_past_the_end(bytes: Vec<u8>, reads: Vec<u8>) {
+            let mut reader = BytesReader::new(bytes);
+            for read in reads {
+                let before = reader.remaining();
+                let failed = match read % 6 {
+                    0 => reader.read_utf().is_err(),
+                    1 => reader.read_i8().is_err(),
+                    2 => reader.read_i16().is_err(),
+                    3 => reader.read_f64().is_err(),
+                    4 => reader.read_bytes(&mut [0; 3]).is_none(),
+                    _ => reader.read_bool().is_err(),
+                };
+                prop_assert_eq!(failed, reader.remaining() == before);
+            }
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use super::Value;
+use crate::text::shown;
 
 /// Why a message, a body or a property could not be read or written.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -44,6 +45,12 @@ pub enum MessageError {
         /// The types that it may have.
         expected: &'static str,
     },
+    /// A `byte[]` of a stream was begun with `read_bytes` and has to be finished with it (`MessageFormatException`).
+    #[error("{what} is a byte[] that `read_bytes` has not finished; expected more calls until it says so")]
+    PartlyRead {
+        /// The item.
+        what: String,
+    },
     /// The stream or the bytes end here (`MessageEOFException`).
     #[error("the message ends here; there is nothing more to read")]
     EndOfStream,
@@ -82,11 +89,15 @@ impl MessageError {
     }
 
     pub(super) fn number(text: &str, expected: &'static str) -> Self {
-        Self::Number { what: "the value".to_owned(), text: shortened(text), expected }
+        Self::Number { what: "the value".to_owned(), text: shown(text), expected }
     }
 
     pub(super) fn name(name: &str, reason: &'static str) -> Self {
-        Self::Name { name: shortened(name), reason }
+        Self::Name { name: shown(name), reason }
+    }
+
+    pub(super) fn property_type(name: &str, value: &Value, expected: &'static str) -> Self {
+        Self::PropertyType { name: shown(name), found: value.type_name(), expected }
     }
 
     /// The same error, of a value whose place is known.
@@ -96,12 +107,4 @@ impl MessageError {
         }
         self
     }
-}
-
-/// The text, or its beginning: what a peer sent may be of any length, and errors end up in logs.
-fn shortened(text: &str) -> String {
-    const SHOWN: usize = 60;
-    text.char_indices()
-        .nth(SHOWN)
-        .map_or_else(|| text.to_owned(), |(end, _)| format!("{}…", text.get(..end).unwrap_or_default()))
 }

@@ -96,3 +96,41 @@ impl MapBody {
         self.0.size()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C-56.
+    #[test]
+    fn a_null_entry_is_there_and_an_absent_one_is_not() {
+        let mut body = MapBody::new();
+        body.set("null", None::<i32>).unwrap();
+        assert!(body.contains("null") && !body.contains("absent"));
+        assert_eq!(body.get::<i32>("null"), Ok(None));
+        assert_eq!(body.get::<i32>("absent"), Ok(None));
+        assert_eq!(body.get::<Option<i32>>("null"), Ok(Some(None)));
+        assert_eq!(body.get::<Option<i32>>("absent"), Ok(None));
+        assert_eq!(body.get::<Value>("null"), Ok(Some(Value::Null)));
+    }
+
+    #[test]
+    fn an_entry_needs_a_name_and_any_will_do() {
+        let mut body = MapBody::new();
+        assert!(matches!(body.set("", 1), Err(MessageError::Name { .. })));
+        body.set("NULL", 1).unwrap().set("a-b.c", 'x').unwrap().set("bytes", vec![1]).unwrap();
+        body.set("NULL", 2).unwrap();
+        assert_eq!(body.names().collect::<Vec<_>>(), ["NULL", "a-b.c", "bytes"]);
+        assert_eq!(body.get::<i64>("NULL"), Ok(Some(2)));
+        assert_eq!(body.remove("NULL"), Some(Value::Int(2)));
+        assert_eq!(body.len(), 2);
+    }
+
+    #[test]
+    fn a_failing_read_names_the_entry() {
+        let mut body = MapBody::new();
+        body.set("sku", true).unwrap();
+        let error = body.get::<i32>("sku").unwrap_err().to_string();
+        assert_eq!(error, "entry `sku` is of type boolean and cannot be read as int");
+    }
+}

@@ -270,3 +270,6 @@ impl PartialEq for Message {
 }
 
 impl Eq for Message {}
+
+#[cfg(test)]
+mod tests;

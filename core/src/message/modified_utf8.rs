@@ -80,3 +80,62 @@ fn next_unit(bytes: &[u8]) -> Option<(u16, usize)> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn encoded(text: &str) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        encode(text, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn zero_and_characters_beyond_the_first_plane_are_written_as_java_writes_them() {
+        assert_eq!(encoded("a\0é名"), b"a\xc0\x80\xc3\xa9\xe5\x90\x8d");
+        assert_eq!(encoded("😀"), b"\xed\xa0\xbd\xed\xb8\x80");
+        assert_eq!(decode(b"\xed\xa0\xbd\xed\xb8\x80").unwrap(), "😀");
+        assert_eq!(decode(b"a\0").unwrap(), "a\0");
+    }
+
+    #[test]
+    fn what_is_no_modified_utf8_is_refused_with_its_place() {
+        let faults: [(&[u8], usize); 9] = [
+            (b"ab\xff", 2),
+            (b"\x80", 0),
+            (b"a\xc3", 1),
+            (b"\xe5\x90", 0),
+            // U+1F600 as plain UTF-8 writes it.
+            (b"\xf0\x9f\x98\x80", 0),
+            // Half of a character.
+            (b"a\xed\xa0\xbd", 1),
+            (b"\xed\xb8\x80", 0),
+            (b"\xed\xa0\xbda", 0),
+            // Longer than it needs to be.
+            (b"\xc1\x81", 0),
+        ];
+        for (bytes, offset) in faults {
+            assert_eq!(decode(bytes), Err(MessageError::Encoding { offset }), "{bytes:x?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_comes_back_and_has_the_length_that_was_foretold(text in prop::collection::vec(any::<char>(), 0..40).prop_map(String::from_iter)) {
+            let bytes = encoded(&text);
+            prop_assert_eq!(encoded_len(&text), bytes.len());
+            prop_assert!(bytes.iter().all(|byte| *byte != 0 && *byte < 0xf0));
+            prop_assert_eq!(decode(&bytes), Ok(text));
+        }
+
+        #[test]
+        fn no_bytes_at_all_make_it_panic(bytes: Vec<u8>) {
+            if let Ok(text) = decode(&bytes) {
+                prop_assert!(text.len() <= bytes.len());
+            }
+        }
+    }
+}

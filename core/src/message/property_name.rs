@@ -24,9 +24,7 @@ pub(super) fn check_name(name: &str) -> Result<(), MessageError> {
 
 /// Checks that a property of this name may hold this value.
 pub(super) fn check_value(name: &str, value: &Value) -> Result<(), MessageError> {
-    let refuse = |expected| {
-        Err(MessageError::PropertyType { name: name.to_owned(), found: value.type_name(), expected })
-    };
+    let refuse = |expected| Err(MessageError::property_type(name, value, expected));
     if let Some((_, expected)) = SETTABLE.iter().find(|(known, _)| *known == name) {
         return if value.type_name() == *expected { Ok(()) } else { refuse(expected) };
     }
@@ -87,4 +85,75 @@ fn is_combining(character: char) -> bool {
         '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}'
             | '\u{3099}' | '\u{309a}' | '\u{fe00}'..='\u{fe0f}' | '\u{fe20}'..='\u{fe2f}'
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C-29, the strict mode.
+    #[test]
+    fn a_name_that_no_selector_could_say_is_refused_when_it_is_set() {
+        for name in ["ok_1", "_a", "$b", "日本", "Ü", "U\u{308}", "preis_€", "nullable", "jmsx", "_JMS"]
+        {
+            assert_eq!(check_name(name), Ok(()), "`{name}`");
+        }
+        for name in [
+            "",
+            "sentry-trace",
+            "X.Y",
+            "1a",
+            "a b",
+            " a",
+            "a\0",
+            "€-",
+            "\u{308}U",
+            "NULL",
+            "true",
+            "between",
+            "Escape",
+            "iS",
+        ] {
+            assert!(matches!(check_name(name), Err(MessageError::Name { .. })), "`{name}`");
+        }
+    }
+
+    /// C-29.
+    #[test]
+    fn a_name_too_long_for_the_wire_is_refused_and_not_shown_whole() {
+        assert_eq!(check_name(&"a".repeat(65_535)), Ok(()));
+        let error = check_name(&"a".repeat(70_000)).unwrap_err().to_string();
+        assert!(error.contains("longer than 65,535 bytes") && error.len() < 300, "{error}");
+    }
+
+    /// C-29.
+    #[test]
+    fn reserved_names_are_refused_and_the_known_ones_keep_their_types() {
+        for name in
+            ["JMSFoo", "JMS", "JMSXFoo", "JMS_vendor", "JMSPriority", "JMSXDeliveryCount", "JMSXState"]
+        {
+            assert!(matches!(check_name(name), Err(MessageError::Name { .. })), "`{name}`");
+        }
+        assert_eq!(check_name("JMSXGroupID"), Ok(()));
+        assert_eq!(check_value("JMSXGroupID", &Value::from("red")), Ok(()));
+        assert_eq!(check_value("JMSXGroupSeq", &Value::Int(1)), Ok(()));
+        let error = check_value("JMSXGroupID", &Value::Int(1)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "property `JMSXGroupID` cannot hold a value of type int; expected String"
+        );
+        assert!(check_value("JMSXGroupSeq", &Value::Long(1)).is_err());
+        assert!(check_value("JMSXUserID", &Value::Null).is_err());
+    }
+
+    /// C-30.
+    #[test]
+    fn bytes_and_chars_are_no_properties_and_null_is_one() {
+        assert!(matches!(
+            check_value("a", &Value::from(vec![1])),
+            Err(MessageError::PropertyType { found: "byte[]", .. })
+        ));
+        assert!(check_value("a", &Value::Char(0x41)).is_err());
+        assert_eq!(check_value("a", &Value::Null), Ok(()));
+    }
 }

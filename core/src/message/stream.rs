@@ -81,16 +81,12 @@ impl StreamReader {
     /// Reads the next item as `T`. Null can be read as an `Option` or a `Value`.
     ///
     /// # Errors
-    /// [`MessageError::EndOfStream`] behind the last item, [`MessageError::Format`] while [`StreamReader::read_bytes`]
-    /// has not finished the present one, else as [`FromValue::from_value`].
+    /// [`MessageError::EndOfStream`] behind the last item, [`MessageError::PartlyRead`] while
+    /// [`StreamReader::read_bytes`] has not finished the present one, else as [`FromValue::from_value`].
     pub fn read<T: FromValue>(&mut self) -> Result<T, MessageError> {
         let item = self.item()?;
         if self.bytes_taken.is_some() {
-            return Err(MessageError::Format {
-                what: self.place(),
-                found: "byte[], partly read,",
-                expected: "a whole; `read_bytes` has to finish it",
-            });
+            return Err(MessageError::PartlyRead { what: self.place() });
         }
         let value = T::from_value(item).map_err(|error| error.at(|| self.place()))?;
         self.position += 1;
@@ -100,7 +96,7 @@ impl StreamReader {
     /// Reads the next part of a `byte[]` into `buffer` and says how much of it was filled (`readBytes`).
     ///
     /// Less than all means that the item is finished; after a full buffer there may be more, and the call that finds
-    /// nothing more returns `None`. A null is `None` at once. [`StreamReader::read`] takes a `byte[]` as a whole.
+    /// nothing more returns `None`. A null is `None` at once; an empty `buffer` takes nothing. [`StreamReader::read`] takes a `byte[]` as a whole.
     ///
     /// # Errors
     /// [`MessageError::EndOfStream`] behind the last item, [`MessageError::Format`] when it is no `byte[]`.
@@ -113,17 +109,17 @@ impl StreamReader {
             }
             other => return Err(MessageError::conversion(other, "byte[]").at(|| self.place())),
         };
+        if buffer.is_empty() {
+            return Ok(Some(0));
+        }
         let rest = bytes.get(self.bytes_taken.unwrap_or(0)..).unwrap_or_default();
-        if rest.is_empty() && self.bytes_taken.is_some() && !buffer.is_empty() {
+        if rest.is_empty() && self.bytes_taken.is_some() {
             self.next();
             return Ok(None);
         }
         let taken = rest.len().min(buffer.len());
-        let is_full = taken == buffer.len();
-        for (target, source) in buffer.iter_mut().zip(rest) {
-            *target = *source;
-        }
-        if is_full {
+        buffer[..taken].copy_from_slice(&rest[..taken]);
+        if taken == buffer.len() {
             self.bytes_taken = Some(self.bytes_taken.unwrap_or(0) + taken);
         } else {
             self.next();
@@ -148,5 +144,77 @@ impl StreamReader {
 
     fn place(&self) -> String {
         format!("item {} of the stream", self.position + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failing_read_does_not_advance() {
+        let mut body = StreamBody::new();
+        body.push("12x").push(None::<i32>).push(7_i64);
+        let mut reader = body.reader();
+        let error = reader.read::<i32>().unwrap_err().to_string();
+        assert_eq!(error, "item 1 of the stream is the text `12x`, which is not a number of type int");
+        assert!(reader.read_bytes(&mut [0; 4]).is_err());
+        assert_eq!(reader.read::<String>(), Ok("12x".to_owned()));
+        assert!(matches!(reader.read::<i32>(), Err(MessageError::Format { found: "null", .. })));
+        assert_eq!(reader.read::<Option<i32>>(), Ok(None));
+        assert!(reader.read::<i32>().is_err());
+        assert_eq!(reader.remaining(), 1);
+        assert_eq!(reader.read::<i64>(), Ok(7));
+        assert_eq!(reader.read::<i64>(), Err(MessageError::EndOfStream));
+        assert_eq!(reader.read_bytes(&mut [0; 4]), Err(MessageError::EndOfStream));
+    }
+
+    #[test]
+    fn a_byte_array_is_drained_before_the_next_item() {
+        let mut body = StreamBody::new();
+        body.push(vec![1, 2, 3]).push(9);
+        let mut reader = body.reader();
+        let mut buffer = [0; 2];
+        assert_eq!(reader.read_bytes(&mut buffer), Ok(Some(2)));
+        assert_eq!(buffer, [1, 2]);
+        assert!(matches!(reader.read::<i32>(), Err(MessageError::PartlyRead { .. })));
+        assert!(matches!(reader.read::<Vec<u8>>(), Err(MessageError::PartlyRead { .. })));
+        assert_eq!(reader.read_bytes(&mut buffer), Ok(Some(1)), "less than all: the item is finished");
+        assert_eq!(buffer, [3, 2]);
+        assert_eq!(reader.read::<i32>(), Ok(9));
+    }
+
+    #[test]
+    fn a_buffer_that_fits_exactly_takes_one_more_call_to_finish() {
+        let mut body = StreamBody::new();
+        body.push(vec![1, 2]).push(9);
+        let mut reader = body.reader();
+        let mut buffer = [0; 2];
+        assert_eq!(reader.read_bytes(&mut buffer), Ok(Some(2)));
+        assert!(reader.read::<i32>().is_err());
+        assert_eq!(reader.read_bytes(&mut buffer), Ok(None));
+        assert_eq!(reader.read::<i32>(), Ok(9));
+    }
+
+    #[test]
+    fn an_empty_array_is_zero_bytes_a_null_is_none_and_an_empty_buffer_takes_nothing() {
+        let mut body = StreamBody::new();
+        body.push(Vec::<u8>::new()).push(None::<Vec<u8>>).push(vec![1]);
+        let mut reader = body.reader();
+        assert_eq!(reader.read_bytes(&mut [0; 4]), Ok(Some(0)));
+        assert_eq!(reader.read_bytes(&mut [0; 4]), Ok(None));
+        assert_eq!(reader.read_bytes(&mut []), Ok(Some(0)));
+        assert_eq!(reader.read::<Vec<u8>>(), Ok(vec![1]), "an empty buffer has not begun it");
+    }
+
+    #[test]
+    fn a_reader_does_not_see_what_is_pushed_after_it_was_made() {
+        let mut body = StreamBody::new();
+        body.push(1);
+        let mut reader = body.reader();
+        body.push(2);
+        assert_eq!(reader.read::<i32>(), Ok(1));
+        assert_eq!(reader.read::<i32>(), Err(MessageError::EndOfStream));
+        assert_eq!(body.len(), 2);
     }
 }

@@ -147,3 +147,41 @@ impl<T: Into<Value>> From<Option<T>> for Value {
         value.map_or(Self::Null, Into::into)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// C-30.
+    #[test]
+    fn values_are_equal_when_type_and_bits_are() {
+        assert_eq!(Value::Float(f32::NAN), Value::Float(f32::NAN));
+        assert_ne!(Value::Double(-0.0), Value::Double(0.0));
+        assert_ne!(Value::Int(1), Value::Long(1));
+        assert_ne!(Value::Null, Value::from(""));
+    }
+
+    #[test]
+    fn what_it_is_made_of_decides_its_type() {
+        let made = [
+            (Value::from(true), "boolean"),
+            (Value::from(1_i8), "byte"),
+            (Value::from(1_i16), "short"),
+            (Value::from('A'), "char"),
+            (Value::from(1), "int"),
+            (Value::from(1_i64), "long"),
+            (Value::from(1.0_f32), "float"),
+            (Value::from(1.0), "double"),
+            (Value::from("a"), "String"),
+            (Value::from("a".to_owned()), "String"),
+            (Value::from(Arc::<str>::from("a")), "String"),
+            (Value::from(vec![1]), "byte[]"),
+            (Value::from(Bytes::new()), "byte[]"),
+            (Value::from(Some("a")), "String"),
+            (Value::from(None::<i32>), "null"),
+        ];
+        for (value, expected) in made {
+            assert_eq!(value.type_name(), expected);
+        }
+    }
+}
