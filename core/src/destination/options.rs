@@ -56,6 +56,11 @@ impl Options {
 fn nearest_option(option: &str) -> Option<&'static str> {
     /// What is less alike than this would only mislead.
     const ALIKE: f64 = 0.5;
+    /// Comparing takes more time the longer the text is, and the text may be a stranger's.
+    const COMPARED: usize = 64;
+    if option.len() > COMPARED {
+        return None;
+    }
     let last = |option: &str| option.rsplit('.').next().unwrap_or_default().to_lowercase();
     let wanted = last(option);
     NOT_YET
