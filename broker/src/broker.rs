@@ -2,52 +2,91 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+use corriere_core::provider::{
+    Capabilities, Capability, ConnectOptions, DeliverySink, Provider, ProviderConnection, ProviderError,
+};
 use corriere_core::{Clock, Destination};
+use tokio::runtime::Handle;
 
+use crate::connection::VmConnection;
 use crate::counts::Counts;
+use crate::edge::Edge;
+use crate::registry;
 use crate::settings::Settings;
 use crate::store::MessageStore;
 
 /// A running broker, reachable in this process as `vm://<name>`. Clones are the same broker; it stops when
 /// [`Broker::stop`] is called or the last clone and connection are gone.
 #[derive(Clone, Debug)]
-pub struct Broker;
+pub struct Broker(Arc<Edge>);
 
 impl Broker {
-    /// Starts a broker. To be called within a tokio runtime.
+    /// Starts a broker. To be called within a tokio runtime, which runs the task that wakes the broker when something
+    /// is due.
     ///
     /// # Errors
-    /// When a broker of this name runs in this process already.
+    /// When a broker of this name runs in this process already, or outside a runtime.
     pub fn start(
-        _name: &str,
-        _settings: Settings,
-        _store: Arc<dyn MessageStore>,
-        _clock: Clock,
+        name: &str,
+        settings: Settings,
+        store: Arc<dyn MessageStore>,
+        clock: Clock,
     ) -> Result<Self, StartError> {
-        todo!()
+        let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime { name: name.to_owned() })?;
+        let edge = Edge::new(name, settings, store, clock);
+        registry::enter(&edge)?;
+        runtime.spawn(Edge::keep_time(Arc::downgrade(&edge)));
+        Ok(Self(edge))
+    }
+
+    pub(crate) fn from_edge(edge: Arc<Edge>) -> Self {
+        Self(edge)
     }
 
     /// The name under which `vm:` finds it.
     #[must_use]
     pub fn name(&self) -> &str {
-        todo!()
+        self.0.name()
     }
 
     /// What became of the messages of a destination; `None` when there is none of that name.
     #[must_use]
-    pub fn counts(&self, _destination: &Destination) -> Option<Counts> {
-        todo!()
+    pub fn counts(&self, destination: &Destination) -> Option<Counts> {
+        self.0.query(|machine| machine.counts(destination))
     }
 
-    /// All destinations that exist, in the order of their names.
+    /// All destinations that exist, queues first, in the order of their names.
     #[must_use]
     pub fn destinations(&self) -> Vec<Destination> {
-        todo!()
+        self.0.query(crate::machine::Machine::destinations)
+    }
+
+    /// Bytes of messages in memory.
+    #[must_use]
+    pub fn memory_used(&self) -> u64 {
+        self.0.query(crate::machine::Machine::memory_used)
     }
 
     /// Ends all connections, as lost, and frees the name.
     pub fn stop(&self) {
-        todo!()
+        self.0.stop(ProviderError::Lost);
+    }
+}
+
+#[async_trait]
+impl Provider for Broker {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::of(&[Capability::BrokerRedelivery, Capability::ExplicitCredit])
+    }
+
+    async fn connect(
+        &self,
+        options: ConnectOptions,
+        sink: Arc<dyn DeliverySink>,
+    ) -> Result<Arc<dyn ProviderConnection>, ProviderError> {
+        let key = self.0.connect(options, sink)?;
+        Ok(Arc::new(VmConnection::new(Arc::clone(&self.0), key)))
     }
 }
 
@@ -58,6 +97,12 @@ pub enum StartError {
     /// The name is taken.
     #[error("a broker named `{name}` runs in this process already")]
     NameInUse {
+        /// The name.
+        name: String,
+    },
+    /// There is no runtime.
+    #[error("broker `{name}` was started outside a tokio runtime, which it needs to keep time")]
+    NoRuntime {
         /// The name.
         name: String,
     },

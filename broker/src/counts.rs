@@ -56,4 +56,21 @@ impl Counts {
     pub fn are_conserved(&self) -> bool {
         self.came_in() == self.went_out() + self.pending
     }
+
+    /// Adds the counts of another queue to these.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.recovered += other.recovered;
+        self.enqueued += other.enqueued;
+        self.moved_in += other.moved_in;
+        self.acknowledged += other.acknowledged;
+        self.expired += other.expired;
+        self.dead_lettered += other.dead_lettered;
+        self.discarded += other.discarded;
+        self.evicted += other.evicted;
+        self.purged += other.purged;
+        self.moved_out += other.moved_out;
+        self.pending += other.pending;
+        self.in_flight += other.in_flight;
+        self.redelivered += other.redelivered;
+    }
 }

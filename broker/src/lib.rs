@@ -2,8 +2,11 @@
 //! edge around it, which has the clock, the store and the connections.
 
 mod broker;
+mod connection;
 mod counts;
+mod edge;
 pub mod machine;
+mod registry;
 mod settings;
 pub mod store;
 

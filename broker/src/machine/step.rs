@@ -1,11 +1,18 @@
 //! Inputs, effects, and the step between them.
 
-use corriere_core::id::ConnectionId;
-use corriere_core::provider::{Command, Confirmation, Dispatch, Event, ProviderError};
-use corriere_core::{Destination, Timestamp};
+use std::sync::Arc;
 
-use crate::counts::Counts;
-use crate::settings::Settings;
+use corriere_core::Timestamp;
+use corriere_core::id::ConnectionId;
+use corriere_core::provider::{Capability, Cause, Command, Confirmation, Dispatch, Event, ProviderError};
+
+use super::Machine;
+use super::connection::Connection;
+use super::memory::Held;
+use super::queue::QueueKey;
+use super::sending::Target;
+use super::time_index::Timer;
+use super::transaction::TransactionKey;
 use crate::store::{StoreError, StoreOperation};
 
 /// A connection, numbered by the edge and never used again.
@@ -71,25 +78,194 @@ pub struct Effects {
     pub wake_at: Option<Timestamp>,
 }
 
-/// The broker's whole delivery state.
+/// What goes on when the store is done with a batch.
 #[derive(Debug)]
-pub struct Machine {}
+pub(super) enum OnStored {
+    /// The command is confirmed.
+    Confirm(Ticket),
+    /// A send outside a transaction becomes visible and is confirmed.
+    Sent { target: Target, held: Arc<Held>, ticket: Ticket },
+    /// A dead letter becomes visible.
+    MovedIn { queue: QueueKey, held: Arc<Held> },
+    /// A send within a transaction is known to the store.
+    Appended { transaction: TransactionKey },
+    /// A transaction takes effect.
+    Committed { transaction: TransactionKey, ticket: Ticket },
+}
 
 impl Machine {
-    /// A broker without any destination.
-    #[must_use]
-    pub fn new(_settings: Settings) -> Self {
-        todo!()
-    }
-
     /// Takes one input and says what is to be done. `now` never goes back: an earlier moment counts as the latest.
-    pub fn step(&mut self, _now: Timestamp, _input: Input) -> Effects {
-        todo!()
+    ///
+    /// Whatever is due by `now` happens before the input, with or without a [`Input::Tick`].
+    pub fn step(&mut self, now: Timestamp, input: Input) -> Effects {
+        self.now = self.now.max(now);
+        self.fire_timers();
+        match input {
+            Input::Connect { connection, identity } => {
+                self.connections.entry(connection).or_insert_with(|| Connection::new(identity));
+            }
+            Input::Command { connection, ticket, command } => {
+                if self.connections.contains_key(&connection) {
+                    self.command(connection, ticket, command);
+                } else {
+                    self.confirm(ticket, Err(ProviderError::Lost));
+                }
+            }
+            Input::Vanished { connection } => {
+                for parked in self.unpark(|parked| parked.connection == connection) {
+                    self.forget_parked(&parked);
+                }
+                self.end_connection(connection, &Cause::failure("the connection of its consumer was lost"));
+            }
+            Input::Stored { batch, outcome } => self.stored_batch(batch, outcome),
+            Input::Tick => {}
+        }
+        self.settle_down();
+        self.finish()
     }
 
-    /// The counts of a queue, or of all subscriptions of a topic together.
-    #[must_use]
-    pub fn counts(&self, _destination: &Destination) -> Option<Counts> {
-        todo!()
+    fn fire_timers(&mut self) {
+        while let Some(timer) = self.timers.pop_due(self.now) {
+            match timer {
+                Timer::SendDeadline(number) => self.parked_too_long(number),
+                Timer::Expiry(queue, position) => self.expiry_is_due(queue, position),
+                Timer::Redelivery(queue, position) => self.redelivery_is_due(queue, position),
+            }
+        }
+        self.settle_down();
+    }
+
+    /// Delivers and admits until nothing more can be delivered or admitted.
+    fn settle_down(&mut self) {
+        loop {
+            while let Some(queue_key) = self.due_queues.pop_front() {
+                if let Some(queue) = self.queues.get_mut(&queue_key) {
+                    queue.is_due = false;
+                    self.dispatch_queue(queue_key);
+                }
+            }
+            if !self.admit_parked() {
+                return;
+            }
+        }
+    }
+
+    fn command(&mut self, connection: ConnectionKey, ticket: Ticket, command: Command) {
+        let recorded = self.operations.len();
+        let outcome = match command {
+            Command::Send(send) => return self.send(connection, ticket, send),
+            Command::Acknowledge(ack) => return self.acknowledge(connection, ticket, &ack),
+            Command::Commit { transaction, one_phase: _ } => {
+                return self.commit(connection, ticket, transaction);
+            }
+            Command::HandedOver { subscription, number } => {
+                self.subscription((connection, subscription)).map(|state| state.hand_over(number))
+            }
+            Command::Grant { subscription, credit } => {
+                self.subscription((connection, subscription)).map(|state| state.grant(credit))
+            }
+            Command::Drain { subscription } => {
+                // All that could be delivered has been: every step ends with it.
+                self.subscription((connection, subscription)).map(|state| state.drain())
+            }
+            Command::Begin { transaction } => self.begin(connection, transaction),
+            Command::Rollback { transaction, cause } => self.rollback(connection, transaction, cause),
+            Command::OpenSession { session, mode } => self.open_session(connection, session, mode),
+            Command::CloseSession { session } => {
+                let cause = Cause::failure("its session was closed before it was settled");
+                self.close_session(connection, session, &cause)
+            }
+            Command::OpenProducer { producer, session, identity: _, destination } => {
+                self.open_producer(connection, producer, session, destination.as_ref())
+            }
+            Command::CloseProducer { producer } => self.close_producer(connection, producer),
+            Command::OpenSubscription(subscribe) => self.open_subscription(connection, *subscribe),
+            Command::CloseSubscription { subscription, last_handed_over } => {
+                self.close_subscription((connection, subscription), last_handed_over)
+            }
+            Command::Close => {
+                let cause = Cause::failure("its connection was closed before it was settled");
+                self.end_connection(connection, &cause);
+                Ok(())
+            }
+            other => Err(ProviderError::Unsupported(capability_of(&other))),
+        };
+        match outcome {
+            Ok(()) => self.confirm_when_stored(ticket, recorded),
+            Err(error) => self.confirm(ticket, Err(error)),
+        }
+    }
+
+    pub(super) fn confirm(&mut self, ticket: Ticket, outcome: Result<Confirmation, ProviderError>) {
+        self.effects.confirmations.push((ticket, outcome));
+    }
+
+    /// Confirms a command that has taken effect, once the store knows of what it recorded.
+    pub(super) fn confirm_when_stored(&mut self, ticket: Ticket, recorded: usize) {
+        if self.operations.len() > recorded {
+            self.on_stored.push(OnStored::Confirm(ticket));
+        } else {
+            self.confirm(ticket, Ok(Confirmation::Done));
+        }
+    }
+
+    fn stored_batch(&mut self, batch: BatchId, outcome: Result<(), StoreError>) {
+        let outcome = outcome.map_err(|error| ProviderError::Store { reason: error.to_string() });
+        for waiting in self.batches.remove(&batch).unwrap_or_default() {
+            match waiting {
+                OnStored::Confirm(ticket) => {
+                    self.confirm(ticket, outcome.clone().map(|()| Confirmation::Done))
+                }
+                OnStored::Sent { target, held, ticket } => {
+                    match &outcome {
+                        Ok(()) => self.make_sent(target, held),
+                        Err(_) => self.memory.release(held),
+                    }
+                    self.confirm(ticket, outcome.clone().map(|()| Confirmation::Done));
+                }
+                // Visible even when the store failed: it has left its source, and nothing may be lost in memory.
+                OnStored::MovedIn { queue, held } => self.move_in(queue, held),
+                OnStored::Appended { transaction } => {
+                    if let Err(error) = &outcome
+                        && let Some(transaction) = self.transactions.get_mut(&transaction)
+                    {
+                        transaction.fail(error);
+                    }
+                }
+                OnStored::Committed { transaction, ticket } => {
+                    self.committed(&transaction, ticket, outcome.clone());
+                }
+            }
+        }
+    }
+
+    /// Hands out what this step came to.
+    fn finish(&mut self) -> Effects {
+        for key in self.talking.drain(..) {
+            if let Some(connection) = self.connections.get_mut(&key) {
+                self.effects.deliveries.push((key, std::mem::take(&mut connection.outgoing)));
+            }
+        }
+        if !self.operations.is_empty() {
+            let batch = BatchId(self.next_batch);
+            self.next_batch += 1;
+            self.batches.insert(batch, std::mem::take(&mut self.on_stored));
+            self.effects.store.push((batch, std::mem::take(&mut self.operations)));
+        }
+        self.effects.wake_at = self.timers.next();
+        std::mem::take(&mut self.effects)
+    }
+}
+
+/// What a provider needs that is to obey this command.
+fn capability_of(command: &Command) -> Capability {
+    match command {
+        Command::Browse { .. } => Capability::Browse,
+        Command::CreateTemporary { .. } | Command::DeleteTemporary { .. } => {
+            Capability::TemporaryDestinations
+        }
+        Command::Unsubscribe { .. } => Capability::DurableSubscriptions,
+        Command::WatchEvents => Capability::Events,
+        _ => Capability::DistributedTransactions,
     }
 }

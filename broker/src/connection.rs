@@ -1,0 +1,33 @@
+//! Connections within this process.
+
+use std::sync::Arc;
+
+use corriere_core::provider::{Command, ProviderConnection, Receipt};
+
+use crate::edge::Edge;
+use crate::machine::ConnectionKey;
+
+/// A connection to a broker in this process. It keeps the broker alive.
+#[derive(Debug)]
+pub(crate) struct VmConnection {
+    edge: Arc<Edge>,
+    key: ConnectionKey,
+}
+
+impl VmConnection {
+    pub(crate) fn new(edge: Arc<Edge>, key: ConnectionKey) -> Self {
+        Self { edge, key }
+    }
+}
+
+impl ProviderConnection for VmConnection {
+    fn submit(&self, command: Command) -> Receipt {
+        self.edge.submit(self.key, command)
+    }
+}
+
+impl Drop for VmConnection {
+    fn drop(&mut self) {
+        self.edge.disconnect(self.key);
+    }
+}

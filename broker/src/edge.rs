@@ -1,0 +1,354 @@
+//! What stands around the machine: the lock, the order of its effects, the store, the sinks and the clock.
+//!
+//! One mutex guards the machine and the effects that are not performed yet. Whoever brings an input steps the machine
+//! and queues its effects under the lock; unless somebody is performing effects already, he then performs what is
+//! queued, with the lock released. So effects are performed in the order of the steps, by one at a time, and a sink or
+//! a store that calls back, which brings an input while effects are being performed, only queues what comes of it.
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use corriere_core::provider::{
+    Command, Confirmation, Confirmer, ConnectOptions, DeliverySink, Dispatch, Event, ProviderError, Receipt,
+};
+use corriere_core::{Clock, Timestamp};
+use tokio::sync::Notify;
+
+use crate::machine::{BatchId, ConnectionKey, Effects, Input, Machine, Ticket};
+use crate::registry;
+use crate::settings::Settings;
+use crate::store::{MessageStore, StoreOperation};
+
+type Outcome = Result<Confirmation, ProviderError>;
+
+/// A machine at work.
+#[derive(Debug)]
+pub(crate) struct Edge {
+    name: String,
+    clock: Clock,
+    store: Arc<dyn MessageStore>,
+    state: Mutex<State>,
+    /// Rung when the timekeeper has to look again.
+    bell: Arc<Notify>,
+    /// This broker, for completions, which must not keep it alive.
+    me: Weak<Edge>,
+}
+
+#[derive(Debug)]
+struct State {
+    machine: Machine,
+    links: HashMap<ConnectionKey, Link>,
+    /// Whom receipts are fulfilled by that were handed out unfulfilled.
+    confirmers: HashMap<Ticket, (ConnectionKey, Confirmer)>,
+    queued: VecDeque<Work>,
+    /// Whether somebody performs what is queued.
+    is_performing: bool,
+    /// The command of the one who performs, whose receipt is not handed out yet; with its outcome, once known.
+    own: Option<(Ticket, Option<Outcome>)>,
+    last_connection: u64,
+    last_ticket: u64,
+    /// When the machine wants to be woken, and when the timekeeper will.
+    wake_at: Option<Timestamp>,
+    armed_for: Option<Timestamp>,
+    /// Why it stopped.
+    stopped: Option<ProviderError>,
+}
+
+#[derive(Debug)]
+struct Link {
+    sink: Arc<dyn DeliverySink>,
+    client_id: Option<Arc<str>>,
+    identity: corriere_core::ConnectionId,
+}
+
+/// One effect, with all that is needed to perform it without the lock.
+#[derive(Debug)]
+enum Work {
+    Store(BatchId, Vec<StoreOperation>),
+    Deliver(Arc<dyn DeliverySink>, Vec<Dispatch>),
+    Notify(Arc<dyn DeliverySink>, Event),
+    Confirm(Confirmer, Outcome),
+    /// Lets go of a sink, whose own end may call back.
+    Release(Arc<dyn DeliverySink>),
+}
+
+impl Edge {
+    pub(crate) fn new(
+        name: &str,
+        settings: Settings,
+        store: Arc<dyn MessageStore>,
+        clock: Clock,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            name: name.to_owned(),
+            clock,
+            store,
+            state: Mutex::new(State {
+                machine: Machine::new(settings),
+                links: HashMap::new(),
+                confirmers: HashMap::new(),
+                queued: VecDeque::new(),
+                is_performing: false,
+                own: None,
+                last_connection: 0,
+                last_ticket: 0,
+                wake_at: None,
+                armed_for: None,
+                stopped: None,
+            }),
+            bell: Arc::new(Notify::new()),
+            me: me.clone(),
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(crate) fn query<T>(&self, ask: impl FnOnce(&Machine) -> T) -> T {
+        ask(&self.lock().machine)
+    }
+
+    /// Makes a connection.
+    pub(crate) fn connect(
+        &self,
+        options: ConnectOptions,
+        sink: Arc<dyn DeliverySink>,
+    ) -> Result<ConnectionKey, ProviderError> {
+        let mut state = self.lock();
+        if let Some(error) = &state.stopped {
+            return Err(error.clone());
+        }
+        if let Some(client_id) = &options.client_id
+            && let Some(holder) = state.links.values().find(|link| link.client_id.as_ref() == Some(client_id))
+        {
+            return Err(ProviderError::ClientIdInUse {
+                client_id: client_id.to_string(),
+                holder: holder.identity.to_string(),
+            });
+        }
+        state.last_connection += 1;
+        let connection = ConnectionKey(state.last_connection);
+        let identity = options.connection.clone();
+        state
+            .links
+            .insert(connection, Link { sink, client_id: options.client_id, identity: options.connection });
+        self.step(&mut state, Input::Connect { connection, identity });
+        drop(self.perform(state));
+        Ok(connection)
+    }
+
+    /// Takes a command of a connection.
+    pub(crate) fn submit(&self, connection: ConnectionKey, command: Command) -> Receipt {
+        let is_close = matches!(command, Command::Close);
+        let mut state = self.lock();
+        if let Some(error) = &state.stopped {
+            return Receipt::ready(Err(error.clone()));
+        }
+        state.last_ticket += 1;
+        let ticket = Ticket(state.last_ticket);
+        // Who performs hands out a fulfilled receipt when he can. To everyone else what is queued before the
+        // confirmation has yet to be delivered.
+        let pending = if state.is_performing {
+            Some(state.hand_out(connection, ticket))
+        } else {
+            state.own = Some((ticket, None));
+            None
+        };
+        self.step(&mut state, Input::Command { connection, ticket, command });
+        if is_close {
+            state.unlink(connection);
+        }
+        if let Some(receipt) = pending {
+            return receipt;
+        }
+        let mut state = self.perform(state);
+        match state.own.take() {
+            Some((_, Some(outcome))) => Receipt::ready(outcome),
+            _ if state.stopped.is_some() => Receipt::ready(Err(ProviderError::Lost)),
+            _ => state.hand_out(connection, ticket),
+        }
+    }
+
+    /// Ends a connection of which the last handle is gone.
+    pub(crate) fn disconnect(&self, connection: ConnectionKey) {
+        let mut state = self.lock();
+        state.unlink(connection);
+        state.confirmers.retain(|_, (owner, _)| *owner != connection);
+        self.input(state, Input::Vanished { connection });
+    }
+
+    /// Ends everything.
+    pub(crate) fn stop(&self, error: ProviderError) {
+        let mut state = self.lock();
+        state.stop(error);
+        registry::leave(self);
+        drop(self.perform(state));
+        self.bell.notify_one();
+    }
+
+    fn input(&self, mut state: MutexGuard<'_, State>, input: Input) {
+        self.step(&mut state, input);
+        drop(self.perform(state));
+    }
+
+    /// Steps the machine and queues what comes of it.
+    fn step(&self, state: &mut State, input: Input) {
+        if state.stopped.is_some() {
+            return;
+        }
+        let now = self.clock.now();
+        match catch_unwind(AssertUnwindSafe(|| state.machine.step(now, input))) {
+            Ok(effects) => state.queue(effects),
+            Err(_) => {
+                tracing::error!(
+                    broker = self.name,
+                    "the broker failed within itself and stops; this is a bug in it"
+                );
+                state.stop(ProviderError::Lost);
+                registry::leave(self);
+            }
+        }
+        if state.wake_at.is_some_and(|wake_at| state.armed_for.is_none_or(|armed_for| wake_at < armed_for)) {
+            // Not to ring twice for the same moment; the timekeeper notes what it sleeps for.
+            state.armed_for = state.wake_at;
+            self.bell.notify_one();
+        }
+    }
+
+    /// Performs what is queued, unless somebody does already.
+    fn perform<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        if state.is_performing {
+            return state;
+        }
+        state.is_performing = true;
+        while let Some(work) = state.queued.pop_front() {
+            drop(state);
+            if catch_unwind(AssertUnwindSafe(|| self.perform_one(work))).is_err() {
+                tracing::error!(
+                    broker = self.name,
+                    "a sink or the store panicked; the broker goes on without it"
+                );
+            }
+            state = self.lock();
+        }
+        state.is_performing = false;
+        state
+    }
+
+    fn perform_one(&self, work: Work) {
+        match work {
+            Work::Store(batch, operations) => {
+                let me = self.me.clone();
+                let completion = move |outcome| {
+                    if let Some(edge) = me.upgrade() {
+                        edge.input(edge.lock(), Input::Stored { batch, outcome });
+                    }
+                };
+                self.store.submit(operations, Box::new(completion));
+            }
+            Work::Deliver(sink, batch) => sink.deliver(batch),
+            Work::Notify(sink, event) => sink.notify(event),
+            Work::Confirm(confirmer, outcome) => confirmer.confirm(outcome),
+            Work::Release(sink) => drop(sink),
+        }
+    }
+
+    /// Wakes the machine when something is due, until the broker is gone.
+    pub(crate) async fn keep_time(me: Weak<Self>) {
+        let Some((bell, clock)) = me.upgrade().map(|edge| (Arc::clone(&edge.bell), edge.clock.clone()))
+        else {
+            return;
+        };
+        while let Some(wake_at) = me.upgrade().and_then(|edge| edge.lock().arm()) {
+            let Some(wake_at) = wake_at else {
+                bell.notified().await;
+                continue;
+            };
+            tokio::select! {
+                () = bell.notified() => {}
+                () = clock.sleep_until(wake_at) => {
+                    if let Some(edge) = me.upgrade() {
+                        edge.input(edge.lock(), Input::Tick);
+                    }
+                }
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing unwinds while this is locked but the machine, which is caught and ends the broker.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Edge {
+    fn drop(&mut self) {
+        registry::leave(self);
+        self.bell.notify_one();
+    }
+}
+
+impl State {
+    /// A receipt that is fulfilled later.
+    fn hand_out(&mut self, connection: ConnectionKey, ticket: Ticket) -> Receipt {
+        let (confirmer, receipt) = Receipt::pending();
+        self.confirmers.insert(ticket, (connection, confirmer));
+        receipt
+    }
+
+    /// Queues the effects of a step.
+    fn queue(&mut self, effects: Effects) {
+        self.wake_at = effects.wake_at;
+        for (batch, operations) in effects.store {
+            self.queued.push_back(Work::Store(batch, operations));
+        }
+        for (connection, batch) in effects.deliveries {
+            if let Some(link) = self.links.get(&connection) {
+                self.queued.push_back(Work::Deliver(Arc::clone(&link.sink), batch));
+            }
+        }
+        for (connection, event) in effects.events {
+            if let Some(link) = self.links.get(&connection) {
+                self.queued.push_back(Work::Notify(Arc::clone(&link.sink), event));
+            }
+        }
+        for (ticket, outcome) in effects.confirmations {
+            if let Some((_, confirmer)) = self.confirmers.remove(&ticket) {
+                self.queued.push_back(Work::Confirm(confirmer, outcome));
+            } else if let Some((own, known)) = &mut self.own
+                && *own == ticket
+            {
+                *known = Some(outcome);
+            }
+        }
+    }
+
+    fn unlink(&mut self, connection: ConnectionKey) {
+        if let Some(link) = self.links.remove(&connection) {
+            self.queued.push_back(Work::Release(link.sink));
+        }
+    }
+
+    fn stop(&mut self, error: ProviderError) {
+        if self.stopped.is_some() {
+            return;
+        }
+        // Dropped confirmers say that the connection was lost.
+        self.confirmers.clear();
+        for (_, link) in self.links.drain() {
+            self.queued.push_back(Work::Notify(link.sink, Event::Lost { error: error.clone() }));
+        }
+        self.stopped = Some(error);
+    }
+
+    /// When the timekeeper has to wake the machine; `None` when there is nothing more to wake.
+    fn arm(&mut self) -> Option<Option<Timestamp>> {
+        if self.stopped.is_some() {
+            return None;
+        }
+        self.armed_for = self.wake_at;
+        Some(self.wake_at)
+    }
+}

@@ -1,0 +1,158 @@
+//! Acknowledgements of every kind.
+//!
+//! [`AckKind::Standard`], [`AckKind::Individual`] and [`AckKind::Unmatched`] take part in the transaction that they
+//! name. The other kinds state what has happened already, which no rollback undoes: they take effect at once.
+
+use std::sync::Arc;
+
+use corriere_core::TransactionId;
+use corriere_core::provider::{Ack, AckKind, Cause, ProviderError};
+
+use super::Machine;
+use super::delivery::{Delay, Failure};
+use super::step::{ConnectionKey, Ticket};
+use super::subscription::{Subscription, SubscriptionKey};
+
+impl Machine {
+    pub(super) fn acknowledge(&mut self, connection: ConnectionKey, ticket: Ticket, ack: &Ack) {
+        let recorded = self.operations.len();
+        match self.take_ack(connection, ack) {
+            Ok(()) => self.confirm_when_stored(ticket, recorded),
+            Err(error) => {
+                if let Some(transaction) = &ack.transaction
+                    && let Some(transaction) = self.transactions.get_mut(&(connection, transaction.clone()))
+                {
+                    transaction.fail(&error);
+                }
+                self.confirm(ticket, Err(error));
+            }
+        }
+    }
+
+    fn take_ack(&mut self, connection: ConnectionKey, ack: &Ack) -> Result<(), ProviderError> {
+        if let Some(transaction) = &ack.transaction {
+            self.check_open(connection, transaction)?;
+        }
+        let key = (connection, ack.subscription);
+        let subscription = self.subscription(key)?;
+        if matches!(
+            ack.kind,
+            AckKind::Delivered
+                | AckKind::Poison { .. }
+                | AckKind::Standard
+                | AckKind::Redelivered { .. }
+                | AckKind::Individual
+        ) {
+            subscription.hand_over(ack.last);
+        }
+        match &ack.kind {
+            AckKind::Delivered => {}
+            AckKind::Standard | AckKind::Individual | AckKind::Unmatched => {
+                self.settle_range(key, ack, ack.transaction.as_ref());
+            }
+            AckKind::Poison { cause } => self.condemn_range(key, ack, cause),
+            AckKind::Redelivered { delay, cause } => {
+                let delay = delay.map_or(Delay::Policy, Delay::Exactly);
+                self.give_back_range(key, ack, delay, cause);
+            }
+            AckKind::Expired => self.expire_range(key, ack),
+            AckKind::Retained => self.retain_range(key, ack),
+        }
+        self.attend(key);
+        self.forget_if_done(key);
+        Ok(())
+    }
+
+    /// The subscription of this name.
+    pub(super) fn subscription(&mut self, key: SubscriptionKey) -> Result<&mut Subscription, ProviderError> {
+        self.subscriptions
+            .get_mut(&key)
+            .ok_or_else(|| ProviderError::Unknown { what: format!("subscription {}", key.1) })
+    }
+
+    fn settle_range(&mut self, key: SubscriptionKey, ack: &Ack, transaction: Option<&TransactionId>) {
+        let transaction = transaction.map(|transaction| (key.0, transaction.clone()));
+        let mut first = ack.first;
+        while let Some(subscription) = self.subscriptions.get_mut(&key)
+            && let Some((number, position)) = subscription.next_unsettled(first, ack.last)
+        {
+            first = number + 1;
+            if let Some(transaction) = &transaction {
+                self.settle_in_transaction(transaction, key, number, position);
+            } else {
+                subscription.settle(number);
+                let queue = subscription.queue;
+                self.settle(queue, position);
+            }
+        }
+    }
+
+    fn condemn_range(&mut self, key: SubscriptionKey, ack: &Ack, cause: &Cause) {
+        let mut first = ack.first;
+        while let Some(subscription) = self.subscriptions.get_mut(&key)
+            && let Some((number, position)) = subscription.next_unsettled(first, ack.last)
+        {
+            first = number + 1;
+            subscription.settle(number);
+            let (queue, policy) = (subscription.queue, Arc::clone(&subscription.policy));
+            self.condemn(queue, position, cause, &policy);
+        }
+    }
+
+    fn give_back_range(&mut self, key: SubscriptionKey, ack: &Ack, delay: Delay, cause: &Cause) {
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+        let policy = Arc::clone(&subscription.policy);
+        let is_blocking = !policy.non_blocking;
+        let reserved_for = (is_blocking && !subscription.is_closed).then_some(key);
+        if is_blocking {
+            subscription.epoch = subscription.epoch.wrapping_add(1);
+        }
+        let failure = Failure { cause, policy: &policy, delay, reserved_for };
+        let mut first = ack.first;
+        while let Some(subscription) = self.subscriptions.get_mut(&key)
+            && let Some((number, position)) = subscription.next_unsettled(first, ack.last)
+        {
+            first = number + 1;
+            subscription.settle(number);
+            let queue = subscription.queue;
+            self.give_back_failed(queue, position, &failure);
+        }
+        if is_blocking {
+            self.take_back_unseen(key);
+        }
+    }
+
+    /// Takes back all deliveries of a subscription that did not reach the application.
+    pub(super) fn take_back_unseen(&mut self, key: SubscriptionKey) {
+        while let Some(subscription) = self.subscriptions.get_mut(&key)
+            && let Some((number, position)) = subscription.next_unseen()
+        {
+            subscription.take_back(number);
+            let queue = subscription.queue;
+            self.give_back_unseen(queue, position);
+        }
+    }
+
+    fn expire_range(&mut self, key: SubscriptionKey, ack: &Ack) {
+        let mut first = ack.first;
+        while let Some(subscription) = self.subscriptions.get_mut(&key)
+            && let Some((number, position)) = subscription.next_unsettled(first, ack.last)
+        {
+            first = number + 1;
+            subscription.settle(number);
+            let queue = subscription.queue;
+            self.expire(queue, position);
+        }
+    }
+
+    fn retain_range(&mut self, key: SubscriptionKey, ack: &Ack) {
+        let mut first = ack.first;
+        while let Some(subscription) = self.subscriptions.get(&key)
+            && let Some((number, position)) = subscription.next_unsettled(first, ack.last)
+        {
+            first = number + 1;
+            let queue = subscription.queue;
+            self.count_retained(queue, position);
+        }
+    }
+}

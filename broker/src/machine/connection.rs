@@ -1,0 +1,218 @@
+//! Connections, and the sessions, producers and subscriptions that they open and close.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use corriere_core::provider::{Capability, Cause, Dispatch, ProviderError, SessionMode, Subscribe};
+use corriere_core::{ConnectionId, Destination, ProducerId, SessionId, SubscriptionId};
+
+use super::Machine;
+use super::delivery::{Delay, Failure};
+use super::sending::{Target, check_lasting};
+use super::step::ConnectionKey;
+use super::subscription::{Subscription, SubscriptionKey};
+
+/// A connection and what it has open.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) identity: ConnectionId,
+    pub(super) producers: BTreeMap<ProducerId, SessionId>,
+    /// What this step delivers over it.
+    pub(super) outgoing: Vec<Dispatch>,
+    sessions: BTreeMap<SessionId, Session>,
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    producers: BTreeSet<ProducerId>,
+    subscriptions: BTreeSet<SubscriptionId>,
+}
+
+impl Connection {
+    pub(super) fn new(identity: ConnectionId) -> Self {
+        Self { identity, producers: BTreeMap::new(), outgoing: Vec::new(), sessions: BTreeMap::new() }
+    }
+}
+
+impl Machine {
+    fn connection(&mut self, key: ConnectionKey) -> Result<&mut Connection, ProviderError> {
+        self.connections.get_mut(&key).ok_or(ProviderError::Lost)
+    }
+
+    fn session(&mut self, key: ConnectionKey, session: SessionId) -> Result<&mut Session, ProviderError> {
+        let unknown = || ProviderError::Unknown { what: format!("session {session}") };
+        self.connection(key)?.sessions.get_mut(&session).ok_or_else(unknown)
+    }
+
+    pub(super) fn open_session(
+        &mut self,
+        key: ConnectionKey,
+        session: SessionId,
+        mode: SessionMode,
+    ) -> Result<(), ProviderError> {
+        match mode {
+            SessionMode::Auto | SessionMode::Client | SessionMode::Transacted => {}
+            SessionMode::DupsOk => {
+                return Err(ProviderError::Unsupported(Capability::DupsOkAcknowledge));
+            }
+            SessionMode::Individual => {
+                return Err(ProviderError::Unsupported(Capability::IndividualAcknowledge));
+            }
+        }
+        let sessions = &mut self.connection(key)?.sessions;
+        if sessions.contains_key(&session) {
+            return Err(ProviderError::Exists { what: format!("session {session}") });
+        }
+        sessions.insert(session, Session::default());
+        Ok(())
+    }
+
+    pub(super) fn close_session(
+        &mut self,
+        key: ConnectionKey,
+        session: SessionId,
+        cause: &Cause,
+    ) -> Result<(), ProviderError> {
+        self.session(key, session)?;
+        let connection = self.connection(key)?;
+        let Some(closed) = connection.sessions.remove(&session) else { return Ok(()) };
+        for producer in closed.producers {
+            connection.producers.remove(&producer);
+        }
+        for subscription in closed.subscriptions {
+            self.end_subscription((key, subscription), cause);
+        }
+        Ok(())
+    }
+
+    pub(super) fn open_producer(
+        &mut self,
+        key: ConnectionKey,
+        producer: ProducerId,
+        session: SessionId,
+        destination: Option<&Destination>,
+    ) -> Result<(), ProviderError> {
+        if self.connection(key)?.producers.contains_key(&producer) {
+            return Err(ProviderError::Exists { what: format!("producer {producer}") });
+        }
+        if let Some(destination) = destination {
+            check_lasting(destination)?;
+        }
+        self.session(key, session)?.producers.insert(producer);
+        self.connection(key)?.producers.insert(producer, session);
+        Ok(())
+    }
+
+    pub(super) fn close_producer(
+        &mut self,
+        key: ConnectionKey,
+        producer: ProducerId,
+    ) -> Result<(), ProviderError> {
+        let unknown = || ProviderError::Unknown { what: format!("producer {producer}") };
+        let session = self.connection(key)?.producers.remove(&producer).ok_or_else(unknown)?;
+        self.session(key, session)?.producers.remove(&producer);
+        Ok(())
+    }
+
+    pub(super) fn open_subscription(
+        &mut self,
+        connection: ConnectionKey,
+        subscribe: Subscribe,
+    ) -> Result<(), ProviderError> {
+        let key = (connection, subscribe.subscription);
+        if self.subscriptions.contains_key(&key) {
+            return Err(ProviderError::Exists { what: format!("subscription {}", key.1) });
+        }
+        if subscribe.selector.is_some() {
+            return Err(ProviderError::Unsupported(Capability::Selectors));
+        }
+        if subscribe.durable_name.is_some() {
+            return Err(ProviderError::Unsupported(Capability::DurableSubscriptions));
+        }
+        check_lasting(&subscribe.destination)?;
+        self.session(connection, subscribe.session)?.subscriptions.insert(key.1);
+        let queue = match self.target(&subscribe.destination) {
+            Some(Target::Queue(queue)) => queue,
+            Some(Target::Topic(topic)) => self.bind(topic, key),
+            None => return Err(ProviderError::Lost),
+        };
+        let policy = subscribe.redelivery.map_or_else(|| Arc::clone(&self.policy), Arc::new);
+        let subscription =
+            Subscription::new(subscribe.session, queue, subscribe.credit, policy, subscribe.no_local);
+        self.subscriptions.insert(key, subscription);
+        self.attend(key);
+        Ok(())
+    }
+
+    pub(super) fn close_subscription(
+        &mut self,
+        key: SubscriptionKey,
+        last_handed_over: u64,
+    ) -> Result<(), ProviderError> {
+        let subscription = self.subscription(key)?;
+        if subscription.is_closed {
+            return Err(ProviderError::Unknown { what: format!("subscription {}", key.1) });
+        }
+        subscription.hand_over(last_handed_over);
+        self.stop_subscription(key);
+        self.forget_if_done(key);
+        Ok(())
+    }
+
+    /// Delivers nothing more to a subscription and takes back what did not reach the application.
+    fn stop_subscription(&mut self, key: SubscriptionKey) {
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+        subscription.is_closed = true;
+        let queue_key = subscription.queue;
+        // Out of the ring, as a closed one takes nothing.
+        self.attend(key);
+        if let Some(topic) = self.queues.get(&queue_key).and_then(|queue| queue.topic) {
+            self.unbind(topic, key);
+        }
+        self.end_reservations(key);
+        self.take_back_unseen(key);
+    }
+
+    /// Ends a subscription with its session: what reached the application and is not settled comes back, counted.
+    /// What a transaction acknowledged stays with that until its end.
+    fn end_subscription(&mut self, key: SubscriptionKey, cause: &Cause) {
+        self.stop_subscription(key);
+        while let Some(subscription) = self.subscriptions.get_mut(&key)
+            && let Some((number, position)) = subscription.next_unsettled(0, u64::MAX)
+        {
+            subscription.settle(number);
+            let (queue, policy) = (subscription.queue, Arc::clone(&subscription.policy));
+            let failure = Failure { cause, policy: &policy, delay: Delay::None, reserved_for: None };
+            self.give_back_failed(queue, position, &failure);
+        }
+        self.forget_if_done(key);
+    }
+
+    /// Forgets a subscription that is closed and has nothing unsettled.
+    pub(super) fn forget_if_done(&mut self, key: SubscriptionKey) {
+        let Some(subscription) = self.subscriptions.get(&key) else { return };
+        if !subscription.is_closed || !subscription.is_idle() {
+            return;
+        }
+        let (session, queue_key) = (subscription.session, subscription.queue);
+        self.subscriptions.remove(&key);
+        if let Some(topic) = self.queues.get(&queue_key).and_then(|queue| queue.topic) {
+            self.remove_private_queue(topic, key);
+        }
+        if let Ok(session) = self.session(key.0, session) {
+            session.subscriptions.remove(&key.1);
+        }
+    }
+
+    /// Ends a connection with all it opened.
+    pub(super) fn end_connection(&mut self, key: ConnectionKey, cause: &Cause) {
+        self.roll_back_all(key, cause);
+        let Some(connection) = self.connections.get(&key) else { return };
+        let sessions: Vec<_> = connection.sessions.keys().copied().collect();
+        for session in sessions {
+            // The session was listed a moment ago, so it is known.
+            let _ = self.close_session(key, session, cause);
+        }
+        self.connections.remove(&key);
+    }
+}

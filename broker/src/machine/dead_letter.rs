@@ -1,0 +1,150 @@
+//! Where messages go that cannot be delivered.
+
+use std::sync::Arc;
+
+use corriere_core::provider::Cause;
+use corriere_core::{Destination, Message, RedeliveryPolicy, Value};
+
+use super::Machine;
+use super::delivery::{Delay, Failure};
+use super::queue::{Position, QueueKey};
+use super::step::OnStored;
+use crate::settings::{DeadLetters, Settings};
+use crate::store::{Removal, StoreOperation};
+
+/// The queue that ActiveMQ's shared strategy uses.
+const SHARED: &str = "ActiveMQ.DLQ";
+/// What names of individual dead letter queues begin with.
+const INDIVIDUAL: &str = "DLQ.";
+
+/// Whether a queue of this name holds dead letters.
+pub(super) fn holds_dead_letters(settings: &Settings, name: &str) -> bool {
+    match settings.dead_letters {
+        DeadLetters::Individual => name.starts_with(INDIVIDUAL),
+        DeadLetters::Shared => name == SHARED,
+        DeadLetters::Discard => false,
+    }
+}
+
+/// The name of the queue for dead letters from `source`; `None` when they are dropped.
+fn queue_for(settings: &Settings, source: &Destination) -> Option<String> {
+    match settings.dead_letters {
+        DeadLetters::Individual if source.is_topic() => Some(format!("{INDIVIDUAL}topic.{}", source.name())),
+        DeadLetters::Individual => Some(format!("{INDIVIDUAL}{}", source.name())),
+        DeadLetters::Shared => Some(SHARED.to_owned()),
+        DeadLetters::Discard => None,
+    }
+}
+
+impl Machine {
+    /// Ends a message that failed for good: a copy goes to the dead letters in the same batch as its removal.
+    pub(super) fn dead_letter(&mut self, queue_key: QueueKey, position: Position, cause: &Cause) {
+        let copy = self.dead_letter_copy(queue_key, position, cause);
+        let reason = if copy.is_some() { Removal::DeadLettered } else { Removal::Discarded };
+        self.record_removal(queue_key, position, reason);
+        if let Some(queue) = self.queues.get_mut(&queue_key) {
+            match reason {
+                Removal::DeadLettered => queue.counts.dead_lettered += 1,
+                _ => queue.counts.discarded += 1,
+            }
+        }
+        self.take_out(queue_key, position);
+        self.keep_dead_letter(copy);
+    }
+
+    /// Ends a delivery after which the message is never to be delivered again. On a queue of dead letters, where it
+    /// has nowhere to go, it comes back instead.
+    pub(super) fn condemn(
+        &mut self,
+        queue_key: QueueKey,
+        position: Position,
+        cause: &Cause,
+        policy: &RedeliveryPolicy,
+    ) {
+        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        if queue.holds_dead_letters {
+            let failure = Failure { cause, policy, delay: Delay::Policy, reserved_for: None };
+            self.give_back_failed(queue_key, position, &failure);
+            return;
+        }
+        if let Some(entry) = queue.get_mut(position) {
+            entry.failed_deliveries = entry.failed_deliveries.saturating_add(1);
+            self.dead_letter(queue_key, position, cause);
+        }
+    }
+
+    /// Ends a message that is past its expiration.
+    pub(super) fn expire(&mut self, queue_key: QueueKey, position: Position) {
+        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        let Some(entry) = queue.get(position) else { return };
+        let expiration = entry.held.message.headers().expiration.unwrap_or_default();
+        queue.counts.expired += 1;
+        let copy = if queue.holds_dead_letters {
+            None
+        } else {
+            let late = self.now.since(expiration);
+            self.dead_letter_copy(queue_key, position, &Cause::failure(format!("expired {late:?} ago")))
+        };
+        self.record_removal(queue_key, position, Removal::Expired);
+        self.take_out(queue_key, position);
+        self.keep_dead_letter(copy);
+    }
+
+    /// What a message becomes as a dead letter, and where; `None` when it is to be dropped.
+    fn dead_letter_copy(
+        &mut self,
+        queue_key: QueueKey,
+        position: Position,
+        cause: &Cause,
+    ) -> Option<(QueueKey, Message)> {
+        let queue = self.queues.get(&queue_key)?;
+        let entry = queue.get(position)?;
+        let original = &entry.held.message;
+        if !original.headers().is_persistent() && !self.settings.dead_letter_non_persistent {
+            return None;
+        }
+        let target = queue_for(&self.settings, &queue.destination)?;
+        let mut copy = Message::clone(original);
+        let deliveries = i32::try_from(entry.failed_deliveries).unwrap_or(i32::MAX);
+        let now = i64::try_from(self.now.0).unwrap_or(i64::MAX);
+        let expiration = copy.headers_mut().expiration.take();
+        let properties = copy.properties_mut_unchecked();
+        properties.set_unchecked("dlqDeliveryFailureCause", Value::String(Arc::clone(&cause.text)));
+        properties
+            .set_unchecked("dlqOriginalDestination", Value::String(queue.destination.to_string().into()));
+        properties.set_unchecked("dlqTime", Value::Long(now));
+        properties.set_unchecked("JMSXDeliveryCount", Value::Int(deliveries));
+        if let Some(listener) = &cause.listener {
+            properties.set_unchecked("dlqListener", Value::String(Arc::clone(listener)));
+        }
+        if let Some(expiration) = expiration {
+            let expiration = i64::try_from(expiration.0).unwrap_or(i64::MAX);
+            properties.set_unchecked("dlqOriginalExpiration", Value::Long(expiration));
+        }
+        Some((self.queue_named(&target)?, copy))
+    }
+
+    fn keep_dead_letter(&mut self, copy: Option<(QueueKey, Message)>) {
+        let Some((target, message)) = copy else { return };
+        let held = self.memory.hold(Arc::new(message), None);
+        let Some(queue) = self.queues.get(&target) else { return };
+        if queue.stores(&held) {
+            self.operations.push(StoreOperation::Append {
+                queue: queue.destination.clone(),
+                message: Arc::clone(&held.message),
+                transaction: None,
+            });
+            self.on_stored.push(OnStored::MovedIn { queue: target, held });
+        } else {
+            self.move_in(target, held);
+        }
+    }
+
+    /// Makes a dead letter visible in its queue.
+    pub(super) fn move_in(&mut self, queue_key: QueueKey, held: Arc<super::memory::Held>) {
+        if let Some(queue) = self.queues.get_mut(&queue_key) {
+            queue.counts.moved_in += 1;
+        }
+        self.make_visible(queue_key, held);
+    }
+}

@@ -1,0 +1,347 @@
+//! The way of a message through a queue: in, to a consumer, back, and out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use corriere_core::provider::{Cause, CauseKind, Dispatch};
+use corriere_core::{RedeliveryPolicy, Timestamp};
+
+use super::Machine;
+use super::memory::Held;
+use super::queue::{Entry, Place, Position, QueueKey};
+use super::subscription::SubscriptionKey;
+use super::time_index::Timer;
+use crate::store::{Removal, StoreOperation, Stored};
+
+/// How a delivery failed that comes back counted.
+#[derive(Debug)]
+pub(super) struct Failure<'a> {
+    pub(super) cause: &'a Cause,
+    pub(super) policy: &'a RedeliveryPolicy,
+    pub(super) delay: Delay,
+    /// The subscription that it stays with; `None` for anyone.
+    pub(super) reserved_for: Option<SubscriptionKey>,
+}
+
+/// When a message that came back may be delivered again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Delay {
+    /// At once.
+    None,
+    /// As the policy says.
+    Policy,
+    /// As the acknowledgement says.
+    Exactly(Duration),
+}
+
+impl Machine {
+    /// Makes a message visible in a queue that it was sent to.
+    pub(super) fn enqueue(&mut self, queue_key: QueueKey, held: Arc<Held>) {
+        if let Some(queue) = self.queues.get_mut(&queue_key) {
+            queue.counts.enqueued += 1;
+        }
+        self.make_visible(queue_key, held);
+    }
+
+    /// Makes a message visible: from now on it has a position, and it may expire.
+    pub(super) fn make_visible(&mut self, queue_key: QueueKey, held: Arc<Held>) {
+        let Some(queue) = self.queues.get_mut(&queue_key) else {
+            self.memory.release(held);
+            return;
+        };
+        let expiration = held.message.headers().expiration;
+        let position = queue.push(held);
+        match expiration {
+            Some(expiration) if expiration <= self.now => self.expire(queue_key, position),
+            Some(expiration) => {
+                self.timers.insert(expiration, Timer::Expiry(queue_key, position));
+                self.look_at(queue_key);
+            }
+            None => self.look_at(queue_key),
+        }
+    }
+
+    /// Has a queue looked at before the step ends.
+    pub(super) fn look_at(&mut self, queue_key: QueueKey) {
+        if let Some(queue) = self.queues.get_mut(&queue_key)
+            && !queue.is_due
+        {
+            queue.is_due = true;
+            self.due_queues.push_back(queue_key);
+        }
+    }
+
+    /// Delivers what is ready for anyone, one message to each subscription in turn.
+    ///
+    /// Nothing expired is among it, as every step begins with the timers that are due.
+    pub(super) fn dispatch_queue(&mut self, queue_key: QueueKey) {
+        while let Some(queue) = self.queues.get_mut(&queue_key)
+            && let Some((position, key)) = queue.next_dispatch()
+        {
+            let turn = queue.last_turn();
+            let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+            queue.leave_ring(subscription.turn, key);
+            subscription.turn = turn;
+            subscription.is_in_ring = false;
+            self.dispatch(key, position);
+            self.update_ring(key);
+        }
+    }
+
+    /// Delivers to a subscription what is reserved for it and due, and lets it have other messages if it may.
+    pub(super) fn attend(&mut self, key: SubscriptionKey) {
+        while let Some(subscription) = self.subscriptions.get(&key)
+            && !subscription.is_closed
+            && subscription.has_room()
+            && let Some(&position) = subscription.reserved.first()
+            && let Some(entry) = self.queues.get(&subscription.queue).and_then(|queue| queue.get(position))
+            && entry.not_before <= self.now
+        {
+            self.dispatch(key, position);
+        }
+        self.update_ring(key);
+    }
+
+    fn update_ring(&mut self, key: SubscriptionKey) {
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+        let takes_new = subscription.takes_new();
+        if takes_new == subscription.is_in_ring {
+            return;
+        }
+        let Some(queue) = self.queues.get_mut(&subscription.queue) else { return };
+        subscription.is_in_ring = takes_new;
+        if !takes_new {
+            queue.leave_ring(subscription.turn, key);
+            return;
+        }
+        queue.join_ring(subscription.turn, key);
+        if queue.has_ready() {
+            let queue_key = subscription.queue;
+            self.look_at(queue_key);
+        }
+    }
+
+    fn dispatch(&mut self, key: SubscriptionKey, position: Position) {
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+        let Some(queue) = self.queues.get_mut(&subscription.queue) else { return };
+        queue.put(position, Place::InFlight);
+        let Some(entry) = queue.get(position) else { return };
+        let dispatch = Dispatch {
+            subscription: key.1,
+            number: subscription.deliver(position),
+            epoch: subscription.epoch,
+            message: Arc::clone(&entry.held.message),
+            delivery_count: entry.failed_deliveries.saturating_add(1),
+        };
+        subscription.reserved.remove(&position);
+        if dispatch.delivery_count > 1 {
+            queue.counts.redelivered += 1;
+        }
+        if let Some(connection) = self.connections.get_mut(&key.0) {
+            if connection.outgoing.is_empty() {
+                self.talking.push(key.0);
+            }
+            connection.outgoing.push(dispatch);
+        }
+    }
+
+    /// Takes a message back that never reached the application.
+    pub(super) fn give_back_unseen(&mut self, queue_key: QueueKey, position: Position) {
+        if self.is_still_wanted(queue_key, position)
+            && let Some(queue) = self.queues.get_mut(&queue_key)
+        {
+            queue.put(position, Place::Ready);
+            self.look_at(queue_key);
+        }
+    }
+
+    /// Takes a message back that reached the application and was not settled: counts it, and either keeps it for a
+    /// later delivery or moves it to the dead letters.
+    pub(super) fn give_back_failed(
+        &mut self,
+        queue_key: QueueKey,
+        position: Position,
+        failure: &Failure<'_>,
+    ) {
+        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        let may_die = !queue.holds_dead_letters;
+        let Some(entry) = queue.get_mut(position) else { return };
+        let is_noted_only = failure.cause.kind == CauseKind::Conversion && !entry.conversion_failed;
+        if is_noted_only {
+            entry.conversion_failed = true;
+            entry.not_before = self.now;
+        } else {
+            entry.failed_deliveries = entry.failed_deliveries.saturating_add(1);
+            entry.not_before = match failure.delay {
+                Delay::None => self.now,
+                Delay::Policy => failure.policy.next_delivery(self.now, entry.failed_deliveries),
+                Delay::Exactly(delay) => self.now.saturating_add(delay),
+            };
+            if may_die && failure.policy.is_exhausted(entry.failed_deliveries) {
+                self.dead_letter(queue_key, position, failure.cause);
+                return;
+            }
+        }
+        if self.is_still_wanted(queue_key, position) {
+            self.record_delivery_state(queue_key, position);
+            self.keep_for_later(queue_key, position, failure.reserved_for);
+        }
+    }
+
+    /// Counts a delivery that stays with its consumer, which delivers it again by itself.
+    pub(super) fn count_retained(&mut self, queue_key: QueueKey, position: Position) {
+        if let Some(entry) = self.queues.get_mut(&queue_key).and_then(|queue| queue.get_mut(position)) {
+            entry.failed_deliveries = entry.failed_deliveries.saturating_add(1);
+            self.record_delivery_state(queue_key, position);
+        }
+    }
+
+    /// Whether a message that comes back is to be kept; if not, it is expired or discarded.
+    fn is_still_wanted(&mut self, queue_key: QueueKey, position: Position) -> bool {
+        let Some(queue) = self.queues.get(&queue_key) else { return false };
+        let Some(entry) = queue.get(position) else { return false };
+        if entry.held.message.headers().is_expired(self.now) {
+            self.expire(queue_key, position);
+            return false;
+        }
+        if queue.is_closing {
+            self.discard(queue_key, position);
+            return false;
+        }
+        true
+    }
+
+    /// Puts a message where it waits for its next delivery.
+    fn keep_for_later(
+        &mut self,
+        queue_key: QueueKey,
+        position: Position,
+        reserved_for: Option<SubscriptionKey>,
+    ) {
+        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        let Some(not_before) = queue.get(position).map(|entry| entry.not_before) else { return };
+        if not_before > self.now {
+            self.timers.insert(not_before, Timer::Redelivery(queue_key, position));
+        }
+        match reserved_for.and_then(|key| Some((key, self.subscriptions.get_mut(&key)?))) {
+            Some((key, subscription)) => {
+                queue.put(position, Place::Reserved(key));
+                subscription.reserved.insert(position);
+            }
+            None if not_before > self.now => queue.put(position, Place::Delayed),
+            None => {
+                queue.put(position, Place::Ready);
+                self.look_at(queue_key);
+            }
+        }
+    }
+
+    /// Frees what was reserved for a subscription; the delay of each message stays.
+    pub(super) fn end_reservations(&mut self, key: SubscriptionKey) {
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+        let queue_key = subscription.queue;
+        let reserved = std::mem::take(&mut subscription.reserved);
+        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        for position in reserved {
+            let is_delayed = queue.get(position).is_some_and(|entry| entry.not_before > self.now);
+            queue.put(position, if is_delayed { Place::Delayed } else { Place::Ready });
+        }
+        self.look_at(queue_key);
+    }
+
+    /// The redelivery delay of a message is over.
+    pub(super) fn redelivery_is_due(&mut self, queue_key: QueueKey, position: Position) {
+        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        match queue.get(position).map(Entry::place) {
+            Some(Place::Delayed) => {
+                queue.put(position, Place::Ready);
+                self.look_at(queue_key);
+            }
+            Some(Place::Reserved(key)) => self.attend(key),
+            Some(Place::Ready | Place::InFlight) | None => {}
+        }
+    }
+
+    /// The expiration of a message has come. With a consumer it may still be settled; it is looked at again if it
+    /// comes back.
+    pub(super) fn expiry_is_due(&mut self, queue_key: QueueKey, position: Position) {
+        let place = self.queues.get(&queue_key).and_then(|queue| queue.get(position)).map(Entry::place);
+        if place.is_some_and(|place| place != Place::InFlight) {
+            self.expire(queue_key, position);
+        }
+    }
+
+    /// Ends a message that a consumer settled.
+    pub(super) fn settle(&mut self, queue_key: QueueKey, position: Position) {
+        self.record_removal(queue_key, position, Removal::Acknowledged);
+        self.remove_settled(queue_key, position);
+    }
+
+    /// Ends a message that a consumer settled and whose removal the store knows of.
+    pub(super) fn remove_settled(&mut self, queue_key: QueueKey, position: Position) {
+        if let Some(queue) = self.queues.get_mut(&queue_key)
+            && queue.get(position).is_some()
+        {
+            queue.counts.acknowledged += 1;
+            self.take_out(queue_key, position);
+        }
+    }
+
+    /// Drops a message by policy.
+    pub(super) fn discard(&mut self, queue_key: QueueKey, position: Position) {
+        self.record_removal(queue_key, position, Removal::Discarded);
+        if let Some(queue) = self.queues.get_mut(&queue_key)
+            && queue.get(position).is_some()
+        {
+            queue.counts.discarded += 1;
+            self.take_out(queue_key, position);
+        }
+    }
+
+    /// Removes a message from memory, from the time index and from the reservations. The caller counts it.
+    pub(super) fn take_out(&mut self, queue_key: QueueKey, position: Position) {
+        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        let Some(entry) = queue.remove(position) else { return };
+        if let Some(expiration) = entry.held.message.headers().expiration {
+            self.timers.remove(expiration, Timer::Expiry(queue_key, position));
+        }
+        if entry.not_before > self.now {
+            self.timers.remove(entry.not_before, Timer::Redelivery(queue_key, position));
+        }
+        if let Place::Reserved(key) = entry.place()
+            && let Some(subscription) = self.subscriptions.get_mut(&key)
+        {
+            subscription.reserved.remove(&position);
+            self.attend(key);
+        }
+        self.memory.release(entry.held);
+    }
+
+    /// The name by which the store knows a message; `None` when it does not.
+    pub(super) fn stored(&self, queue_key: QueueKey, position: Position) -> Option<Stored> {
+        let queue = self.queues.get(&queue_key)?;
+        let held = &queue.get(position)?.held;
+        if !queue.stores(held) {
+            return None;
+        }
+        let message = held.message.headers().message_id.clone()?;
+        Some(Stored { queue: queue.destination.clone(), message })
+    }
+
+    pub(super) fn record_removal(&mut self, queue_key: QueueKey, position: Position, reason: Removal) {
+        if let Some(stored) = self.stored(queue_key, position) {
+            self.operations.push(StoreOperation::Remove { stored, reason, transaction: None });
+        }
+    }
+
+    fn record_delivery_state(&mut self, queue_key: QueueKey, position: Position) {
+        let Some(stored) = self.stored(queue_key, position) else { return };
+        let Some(entry) = self.queues.get(&queue_key).and_then(|queue| queue.get(position)) else { return };
+        self.operations.push(StoreOperation::DeliveryState {
+            stored,
+            failed_deliveries: entry.failed_deliveries,
+            not_before: Some(entry.not_before).filter(|not_before: &Timestamp| *not_before > self.now),
+            conversion_failed: entry.conversion_failed,
+        });
+    }
+}

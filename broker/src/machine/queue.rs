@@ -1,0 +1,191 @@
+//! One queue: its messages by position, which of them anyone may have, and whose turn it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use corriere_core::{Destination, Timestamp};
+
+use super::memory::Held;
+use super::subscription::SubscriptionKey;
+use super::topic::TopicKey;
+use crate::counts::Counts;
+
+/// A queue, numbered in the order of their making and never used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct QueueKey(pub(super) u64);
+
+/// Where a message stands in its queue, from the moment it became visible until it leaves: more urgent bands first,
+/// then in the order of their arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Position {
+    /// 9 minus the priority.
+    band: u8,
+    sequence: u64,
+}
+
+/// A message in a queue.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) held: Arc<Held>,
+    /// Deliveries that reached the application and were not settled.
+    pub(super) failed_deliveries: u32,
+    /// Whether a failed conversion was noted that did not count.
+    pub(super) conversion_failed: bool,
+    /// Not to be delivered before this moment.
+    pub(super) not_before: Timestamp,
+    place: Place,
+}
+
+/// Who has a message, or may have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Anyone may have it.
+    Ready,
+    /// Anyone may have it once its delay is over.
+    Delayed,
+    /// Its subscription gets it, once its delay is over.
+    Reserved(SubscriptionKey),
+    /// A subscription has it, or a transaction that acknowledged it.
+    InFlight,
+}
+
+/// A queue of its own, or the private one of a subscription to a topic.
+#[derive(Debug)]
+pub(super) struct Queue {
+    /// The queue itself, or the topic.
+    pub(super) destination: Destination,
+    /// The topic whose private queue it is; what is in such a queue is not stored.
+    pub(super) topic: Option<TopicKey>,
+    /// Whether it holds dead letters: a message on it never becomes one again.
+    pub(super) holds_dead_letters: bool,
+    /// Whether the only subscription that it was for is closed: what comes back is discarded.
+    pub(super) is_closing: bool,
+    /// Whether it is among the queues to be looked at before the step ends.
+    pub(super) is_due: bool,
+    pub(super) counts: Counts,
+    entries: BTreeMap<Position, Entry>,
+    ready: BTreeSet<Position>,
+    /// Subscriptions with room, those longest without a message first.
+    ring: BTreeSet<(u64, SubscriptionKey)>,
+    next_sequence: u64,
+    next_turn: u64,
+}
+
+impl Queue {
+    pub(super) fn new(destination: Destination, topic: Option<TopicKey>, holds_dead_letters: bool) -> Self {
+        Self {
+            destination,
+            topic,
+            holds_dead_letters,
+            is_closing: false,
+            is_due: false,
+            counts: Counts::default(),
+            entries: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            ring: BTreeSet::new(),
+            next_sequence: 0,
+            next_turn: 0,
+        }
+    }
+
+    /// Whether the store knows of a message in this queue.
+    pub(super) fn stores(&self, held: &Held) -> bool {
+        self.topic.is_none() && held.message.headers().is_persistent()
+    }
+
+    /// Puts a message behind all others of its priority, ready for anyone.
+    pub(super) fn push(&mut self, held: Arc<Held>) -> Position {
+        let band = 9 - held.message.headers().priority.level().min(9);
+        let position = Position { band, sequence: self.next_sequence };
+        self.next_sequence += 1;
+        let entry = Entry {
+            held,
+            failed_deliveries: 0,
+            conversion_failed: false,
+            not_before: Timestamp(0),
+            place: Place::Ready,
+        };
+        self.entries.insert(position, entry);
+        self.ready.insert(position);
+        self.counts.pending += 1;
+        position
+    }
+
+    pub(super) fn get(&self, position: Position) -> Option<&Entry> {
+        self.entries.get(&position)
+    }
+
+    pub(super) fn get_mut(&mut self, position: Position) -> Option<&mut Entry> {
+        self.entries.get_mut(&position)
+    }
+
+    /// Takes a message out for good. What became of it is for the caller to count.
+    pub(super) fn remove(&mut self, position: Position) -> Option<Entry> {
+        let entry = self.entries.remove(&position)?;
+        self.leave(position, entry.place);
+        self.counts.pending -= 1;
+        Some(entry)
+    }
+
+    /// Changes who has a message.
+    pub(super) fn put(&mut self, position: Position, place: Place) {
+        let Some(entry) = self.entries.get_mut(&position) else { return };
+        let left = std::mem::replace(&mut entry.place, place);
+        self.leave(position, left);
+        match place {
+            Place::Ready => {
+                self.ready.insert(position);
+            }
+            Place::InFlight => self.counts.in_flight += 1,
+            Place::Delayed | Place::Reserved(_) => {}
+        }
+    }
+
+    fn leave(&mut self, position: Position, place: Place) {
+        match place {
+            Place::Ready => {
+                self.ready.remove(&position);
+            }
+            Place::InFlight => self.counts.in_flight -= 1,
+            Place::Delayed | Place::Reserved(_) => {}
+        }
+    }
+
+    /// The first message that anyone may have, if there is also someone with room; with whose turn it is.
+    pub(super) fn next_dispatch(&self) -> Option<(Position, SubscriptionKey)> {
+        let position = *self.ready.first()?;
+        let (_, subscription) = *self.ring.first()?;
+        Some((position, subscription))
+    }
+
+    /// Whether there is anything that anyone may have.
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Lets a subscription have what is ready, in the order of turns.
+    pub(super) fn join_ring(&mut self, turn: u64, subscription: SubscriptionKey) {
+        self.ring.insert((turn, subscription));
+    }
+
+    pub(super) fn leave_ring(&mut self, turn: u64, subscription: SubscriptionKey) {
+        self.ring.remove(&(turn, subscription));
+    }
+
+    /// A turn behind all others.
+    pub(super) fn last_turn(&mut self) -> u64 {
+        self.next_turn += 1;
+        self.next_turn
+    }
+
+    /// All positions, in order.
+    pub(super) fn positions(&self) -> impl Iterator<Item = (Position, &Entry)> {
+        self.entries.iter().map(|(position, entry)| (*position, entry))
+    }
+}
+
+impl Entry {
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+}

@@ -1,0 +1,159 @@
+//! Sends: what is checked, where they go, and when they become visible.
+
+use std::sync::Arc;
+
+use corriere_core::provider::{Capability, Confirmation, ProviderError, Send};
+use corriere_core::{Destination, DestinationKind};
+
+use super::Machine;
+use super::dead_letter::holds_dead_letters;
+use super::memory::Held;
+use super::queue::{Queue, QueueKey};
+use super::step::{ConnectionKey, OnStored, Ticket};
+use super::topic::{Topic, TopicKey};
+use crate::store::StoreOperation;
+
+/// Where a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    Queue(QueueKey),
+    Topic(TopicKey),
+}
+
+impl Machine {
+    pub(super) fn send(&mut self, connection: ConnectionKey, ticket: Ticket, send: Send) {
+        if let Err(error) = self.check_send(connection, &send) {
+            if let Some(transaction) = self.transaction_of(connection, &send) {
+                transaction.fail(&error);
+            }
+            self.confirm(ticket, Err(error));
+        } else if self.must_park(&send.message) {
+            self.park(connection, ticket, send);
+        } else {
+            self.accept(connection, ticket, send);
+        }
+    }
+
+    fn check_send(&self, connection: ConnectionKey, send: &Send) -> Result<(), ProviderError> {
+        if let Some(transaction) = &send.transaction {
+            self.check_open(connection, transaction)?;
+        }
+        let is_known = self
+            .connections
+            .get(&connection)
+            .is_some_and(|connection| connection.producers.contains_key(&send.producer));
+        if !is_known {
+            return Err(ProviderError::Unknown { what: format!("producer {}", send.producer) });
+        }
+        let headers = send.message.headers();
+        let Some(destination) = &headers.destination else {
+            return Err(ProviderError::InvalidDestination {
+                destination: "a message without destination".to_owned(),
+                reason: "each message names where it goes".to_owned(),
+            });
+        };
+        check_lasting(destination)?;
+        if headers.message_id.is_none() {
+            return Err(ProviderError::InvalidDestination {
+                destination: destination.to_string(),
+                reason: "a message without id cannot be sent".to_owned(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes a checked send into memory and towards its destination.
+    pub(super) fn accept(&mut self, connection: ConnectionKey, ticket: Ticket, send: Send) {
+        let Some(target) = send.message.headers().destination.as_ref().and_then(|name| self.target(name))
+        else {
+            self.confirm(ticket, Err(ProviderError::Lost));
+            return;
+        };
+        let held = self.memory.hold(send.message, Some(connection));
+        let queue = match target {
+            Target::Queue(key) => self.queues.get(&key).filter(|queue| queue.stores(&held)),
+            Target::Topic(_) => None,
+        };
+        if let Some(transaction) = send.transaction {
+            let key = (connection, transaction);
+            if let Some(queue) = queue {
+                self.operations.push(StoreOperation::Append {
+                    queue: queue.destination.clone(),
+                    message: Arc::clone(&held.message),
+                    transaction: self.store_transaction(&key),
+                });
+                self.on_stored.push(OnStored::Appended { transaction: key.clone() });
+            }
+            if let Some(transaction) = self.transactions.get_mut(&key) {
+                transaction.add_send(target, held);
+            }
+            self.confirm(ticket, Ok(Confirmation::Done));
+        } else if let Some(queue) = queue {
+            self.operations.push(StoreOperation::Append {
+                queue: queue.destination.clone(),
+                message: Arc::clone(&held.message),
+                transaction: None,
+            });
+            self.on_stored.push(OnStored::Sent { target, held, ticket });
+        } else {
+            self.make_sent(target, held);
+            self.confirm(ticket, Ok(Confirmation::Done));
+        }
+    }
+
+    /// Makes a sent message visible where it goes.
+    pub(super) fn make_sent(&mut self, target: Target, held: Arc<Held>) {
+        match target {
+            Target::Queue(queue) => self.enqueue(queue, held),
+            Target::Topic(topic) => self.publish(topic, held),
+        }
+    }
+
+    /// The queue or topic behind a destination, made on first use.
+    pub(super) fn target(&mut self, destination: &Destination) -> Option<Target> {
+        if destination.is_topic() {
+            self.topic_named(destination.name()).map(Target::Topic)
+        } else {
+            self.queue_named(destination.name()).map(Target::Queue)
+        }
+    }
+
+    /// The queue of this name, made on first use; `None` for a name that no queue can have.
+    pub(super) fn queue_named(&mut self, name: &str) -> Option<QueueKey> {
+        if let Some(key) = self.queue_names.get(name) {
+            return Some(*key);
+        }
+        let destination = Destination::queue(name).ok()?;
+        let holds_dead_letters = holds_dead_letters(&self.settings, name);
+        let key = self.add_queue(Queue::new(destination, None, holds_dead_letters));
+        self.queue_names.insert(name.into(), key);
+        Some(key)
+    }
+
+    fn topic_named(&mut self, name: &str) -> Option<TopicKey> {
+        if let Some(key) = self.topic_names.get(name) {
+            return Some(*key);
+        }
+        let key = TopicKey(self.topics.len());
+        self.topics.push(Topic::new(Destination::topic(name).ok()?));
+        self.topic_names.insert(name.into(), key);
+        Some(key)
+    }
+
+    pub(super) fn add_queue(&mut self, queue: Queue) -> QueueKey {
+        let key = QueueKey(self.next_queue);
+        self.next_queue += 1;
+        self.queues.insert(key, queue);
+        key
+    }
+}
+
+/// Refuses temporary destinations, which are not there yet.
+pub(super) fn check_lasting(destination: &Destination) -> Result<(), ProviderError> {
+    match destination.kind() {
+        DestinationKind::Queue | DestinationKind::Topic => Ok(()),
+        DestinationKind::TemporaryQueue | DestinationKind::TemporaryTopic => {
+            Err(ProviderError::Unsupported(Capability::TemporaryDestinations))
+        }
+    }
+}

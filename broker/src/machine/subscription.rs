@@ -1,0 +1,182 @@
+//! One subscription: what it has, how much more it may have, and what is kept for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use corriere_core::provider::Credit;
+use corriere_core::{RedeliveryPolicy, SessionId, SubscriptionId, TransactionId};
+
+use super::queue::{Position, QueueKey};
+use super::step::ConnectionKey;
+
+/// A subscription of a connection.
+pub(super) type SubscriptionKey = (ConnectionKey, SubscriptionId);
+
+/// A consumer, from its opening until it is closed and all that it was handed is settled.
+#[derive(Debug)]
+pub(super) struct Subscription {
+    pub(super) session: SessionId,
+    pub(super) queue: QueueKey,
+    pub(super) policy: Arc<RedeliveryPolicy>,
+    /// Whether messages of its own connection are left out.
+    pub(super) no_local: bool,
+    /// Deliveries that were given back in blocking mode; see [`Dispatch::epoch`](corriere_core::provider::Dispatch).
+    pub(super) epoch: u32,
+    /// What came back from it and is delivered to it before anything else.
+    pub(super) reserved: BTreeSet<Position>,
+    /// When it was last served, and whether it stands in its queue's ring under that turn.
+    pub(super) turn: u64,
+    pub(super) is_in_ring: bool,
+    pub(super) is_closed: bool,
+    credit: CreditState,
+    in_flight: BTreeMap<u64, Delivered>,
+    last_number: u64,
+    /// The highest number known to have reached the application.
+    handed_over: u64,
+    /// How many of `in_flight` are at or below `handed_over`.
+    handed_over_unsettled: u64,
+}
+
+/// A delivery that is not settled.
+#[derive(Clone, Debug)]
+pub(super) struct Delivered {
+    pub(super) position: Position,
+    /// The transaction that acknowledged it and has not ended.
+    pub(super) locked_by: Option<TransactionId>,
+}
+
+#[derive(Debug)]
+enum CreditState {
+    Window { prefetch: u64, extension: u64 },
+    Explicit { left: u64 },
+}
+
+impl Subscription {
+    pub(super) fn new(
+        session: SessionId,
+        queue: QueueKey,
+        credit: Credit,
+        policy: Arc<RedeliveryPolicy>,
+        no_local: bool,
+    ) -> Self {
+        let credit = match credit {
+            Credit::Window { prefetch, extension } => CreditState::Window {
+                prefetch: u64::from(prefetch.max(1)),
+                extension: extension.map_or(u64::MAX, u64::from),
+            },
+            Credit::Explicit => CreditState::Explicit { left: 0 },
+        };
+        Self {
+            session,
+            queue,
+            policy,
+            no_local,
+            epoch: 0,
+            reserved: BTreeSet::new(),
+            turn: 0,
+            is_in_ring: false,
+            is_closed: false,
+            credit,
+            in_flight: BTreeMap::new(),
+            last_number: 0,
+            handed_over: 0,
+            handed_over_unsettled: 0,
+        }
+    }
+
+    /// Whether its credit allows one more message.
+    pub(super) fn has_room(&self) -> bool {
+        match self.credit {
+            CreditState::Window { prefetch, extension } => {
+                let window = prefetch.saturating_add(self.handed_over_unsettled.min(extension));
+                (self.in_flight.len() as u64) < window
+            }
+            CreditState::Explicit { left } => left > 0,
+        }
+    }
+
+    /// Whether it may have what is ready for anyone: what came back from it goes first.
+    pub(super) fn takes_new(&self) -> bool {
+        !self.is_closed && self.reserved.is_empty() && self.has_room()
+    }
+
+    /// Notes a delivery and says its number.
+    pub(super) fn deliver(&mut self, position: Position) -> u64 {
+        self.last_number += 1;
+        self.in_flight.insert(self.last_number, Delivered { position, locked_by: None });
+        if let CreditState::Explicit { left } = &mut self.credit {
+            *left -= 1;
+        }
+        self.last_number
+    }
+
+    pub(super) fn grant(&mut self, credit: u32) {
+        if let CreditState::Explicit { left } = &mut self.credit {
+            *left = left.saturating_add(u64::from(credit));
+        }
+    }
+
+    pub(super) fn drain(&mut self) {
+        if let CreditState::Explicit { left } = &mut self.credit {
+            *left = 0;
+        }
+    }
+
+    /// Notes that all deliveries up to `number` reached the application.
+    pub(super) fn hand_over(&mut self, number: u64) {
+        let number = number.min(self.last_number);
+        if number > self.handed_over {
+            let newly = self.in_flight.range(self.handed_over + 1..=number).count();
+            self.handed_over_unsettled += newly as u64;
+            self.handed_over = number;
+        }
+    }
+
+    /// Whether the delivery of this number reached the application.
+    pub(super) fn was_handed_over(&self, number: u64) -> bool {
+        number <= self.handed_over
+    }
+
+    /// The first delivery from `first` to `last` that nothing was said of yet.
+    pub(super) fn next_unsettled(&self, first: u64, last: u64) -> Option<(u64, Position)> {
+        if first > last {
+            return None;
+        }
+        let mut range = self.in_flight.range(first..=last);
+        range
+            .find(|(_, delivered)| delivered.locked_by.is_none())
+            .map(|(number, delivered)| (*number, delivered.position))
+    }
+
+    /// The first delivery that did not reach the application and that nothing was said of.
+    pub(super) fn next_unseen(&self) -> Option<(u64, Position)> {
+        self.next_unsettled(self.handed_over + 1, u64::MAX)
+    }
+
+    /// Ends a delivery.
+    pub(super) fn settle(&mut self, number: u64) {
+        if self.in_flight.remove(&number).is_some() && number <= self.handed_over {
+            self.handed_over_unsettled -= 1;
+        }
+    }
+
+    /// Ends a delivery that did not reach the application; explicit credit that went into it is free again.
+    pub(super) fn take_back(&mut self, number: u64) {
+        self.settle(number);
+        if let CreditState::Explicit { left } = &mut self.credit {
+            *left += 1;
+        }
+    }
+
+    /// Keeps a delivery for a transaction that acknowledged it, or frees it again.
+    pub(super) fn lock(&mut self, number: u64, transaction: Option<TransactionId>) {
+        if let Some(delivered) = self.in_flight.get_mut(&number) {
+            delivered.locked_by = transaction;
+        }
+    }
+
+    /// Whether it has nothing that is not settled.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight.is_empty()
+    }
+}

@@ -1,0 +1,87 @@
+//! Topics: each subscription is a private queue that is bound to the topic.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use corriere_core::Destination;
+
+use super::Machine;
+use super::memory::Held;
+use super::queue::{Queue, QueueKey};
+use super::subscription::SubscriptionKey;
+use crate::counts::Counts;
+
+/// A topic, numbered in the order of their making.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct TopicKey(pub(super) usize);
+
+/// A topic and the private queues of its subscriptions.
+#[derive(Debug)]
+pub(super) struct Topic {
+    pub(super) destination: Destination,
+    bound: BTreeMap<SubscriptionKey, QueueKey>,
+    /// The counts of subscriptions that are gone.
+    ended: Counts,
+}
+
+impl Topic {
+    pub(super) fn new(destination: Destination) -> Self {
+        Self { destination, bound: BTreeMap::new(), ended: Counts::default() }
+    }
+}
+
+impl Machine {
+    /// Makes the private queue of a subscription.
+    pub(super) fn bind(&mut self, topic: TopicKey, subscription: SubscriptionKey) -> QueueKey {
+        let destination = self.topics[topic.0].destination.clone();
+        let queue = self.add_queue(Queue::new(destination, Some(topic), false));
+        self.topics[topic.0].bound.insert(subscription, queue);
+        queue
+    }
+
+    /// Stops new messages from coming to the private queue of a subscription and discards what waits there.
+    pub(super) fn unbind(&mut self, topic: TopicKey, subscription: SubscriptionKey) {
+        let Some(queue_key) = self.topics[topic.0].bound.get(&subscription).copied() else { return };
+        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        queue.is_closing = true;
+        let waiting: Vec<_> = queue
+            .positions()
+            .filter(|(_, entry)| entry.place() != super::queue::Place::InFlight)
+            .map(|(position, _)| position)
+            .collect();
+        for position in waiting {
+            self.discard(queue_key, position);
+        }
+    }
+
+    /// Removes a private queue of which nothing is left.
+    pub(super) fn remove_private_queue(&mut self, topic: TopicKey, subscription: SubscriptionKey) {
+        let Some(queue_key) = self.topics[topic.0].bound.remove(&subscription) else { return };
+        if let Some(queue) = self.queues.remove(&queue_key) {
+            self.topics[topic.0].ended.add(&queue.counts);
+        }
+    }
+
+    /// Puts a message into the private queue of every subscription.
+    pub(super) fn publish(&mut self, topic: TopicKey, held: Arc<Held>) {
+        let bound: Vec<_> = self.topics[topic.0].bound.iter().map(|(key, queue)| (*key, *queue)).collect();
+        for (subscription, queue) in bound {
+            let Some(subscription_state) = self.subscriptions.get(&subscription) else { continue };
+            let is_own = subscription_state.no_local && held.origin == Some(subscription.0);
+            if !subscription_state.is_closed && !is_own {
+                self.enqueue(queue, Arc::clone(&held));
+            }
+        }
+        self.memory.release(held);
+    }
+
+    /// The counts of all subscriptions of a topic together.
+    pub(super) fn topic_counts(&self, topic: TopicKey) -> Counts {
+        let topic = &self.topics[topic.0];
+        let mut counts = topic.ended;
+        for queue in topic.bound.values().filter_map(|queue| self.queues.get(queue)) {
+            counts.add(&queue.counts);
+        }
+        counts
+    }
+}
