@@ -11,7 +11,7 @@ use serde::forward_to_deserialize_any;
 use serde::ser::{self, Impossible, Serialize, SerializeMap, SerializeStruct, Serializer};
 use thiserror::Error;
 
-use super::read_value::ValueDeserializer;
+use super::read_value::{ValueDeserializer, read_nothing};
 use super::write_value::{NoScalar, to_value};
 use super::{ConversionError, MessageConverter, Visit};
 
@@ -36,8 +36,10 @@ impl MessageConverter for MapConverter {
     }
 
     fn read(&self, message: &Message, visit: Visit<'_>) -> Result<(), ConversionError> {
-        let Body::Map(body) = message.body() else {
-            return Err(ConversionError::unexpected_body(message, "a map body"));
+        let body = match message.body() {
+            Body::Map(body) => body,
+            Body::Empty => return read_nothing(message, visit),
+            _ => return Err(ConversionError::unexpected_body(message, "a map body")),
         };
         let failed_at = RefCell::new(None);
         visit(&mut <dyn erased_serde::Deserializer<'_>>::erase(MapDeserializer {

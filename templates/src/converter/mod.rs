@@ -17,6 +17,8 @@ mod json_body;
 mod map;
 mod object;
 mod read_value;
+#[cfg(test)]
+mod tests;
 mod text;
 mod type_name;
 mod write_value;

@@ -5,6 +5,7 @@ use corriere_core::{Body, Message, Properties};
 
 use super::json::{APPLICATION_JSON, TypeIds, name_asked_by, read_body};
 use super::json_body::JsonBody;
+use super::read_value::read_nothing;
 use super::type_name::name_of;
 use super::{ConversionError, MessageConverter, Visit};
 
@@ -49,6 +50,7 @@ impl MessageConverter for ObjectConverter {
         let bytes = match message.body() {
             Body::Object(body) => body.as_bytes(),
             Body::Bytes(body) => body.as_bytes(),
+            Body::Empty => return read_nothing(message, visit),
             _ => return Err(ConversionError::unexpected_body(message, EXPECTED)),
         };
         let content_type = message.property::<String>(Properties::CONTENT_TYPE).ok().flatten();

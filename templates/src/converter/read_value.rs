@@ -2,9 +2,22 @@
 
 use std::str::FromStr;
 
-use corriere_core::Value;
+use corriere_core::{Message, Value};
 use serde::de::value::{Error, SeqDeserializer, StrDeserializer};
 use serde::de::{Deserializer, Error as _, Unexpected, Visitor};
+
+use super::{ConversionError, Visit};
+
+/// Calls `visit` with the one value that a message holds.
+pub(super) fn read_value(message: &Message, value: &Value, visit: Visit<'_>) -> Result<(), ConversionError> {
+    visit(&mut <dyn erased_serde::Deserializer<'_>>::erase(ValueDeserializer(value)))
+        .map_err(|error| ConversionError::read(message, error))
+}
+
+/// Calls `visit` for a message without a body.
+pub(super) fn read_nothing(message: &Message, visit: Visit<'_>) -> Result<(), ConversionError> {
+    read_value(message, &Value::Null, visit)
+}
 
 /// Reads a typed value as what is asked for, by the conversion table of section 3.5.4 of the specification: text
 /// gives a number or boolean, any scalar gives text, and bytes give nothing but bytes.

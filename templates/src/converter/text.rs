@@ -2,7 +2,7 @@
 
 use corriere_core::{Body, Message, Value};
 
-use super::read_value::ValueDeserializer;
+use super::read_value::read_value;
 use super::write_value::to_value;
 use super::{ConversionError, MessageConverter, Visit};
 
@@ -41,7 +41,6 @@ impl MessageConverter for TextConverter {
             Body::Text(None) | Body::Empty => Value::Null,
             _ => return Err(ConversionError::unexpected_body(message, "a text body")),
         };
-        visit(&mut <dyn erased_serde::Deserializer<'_>>::erase(ValueDeserializer(&value)))
-            .map_err(|error| ConversionError::read(message, error))
+        read_value(message, &value, visit)
     }
 }

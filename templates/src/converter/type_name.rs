@@ -203,7 +203,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
 
 #[cfg(test)]
 mod tests {
-    use serde::Deserialize;
+    use serde::{Deserialize, Serialize};
 
     use super::*;
 

@@ -215,7 +215,7 @@ impl JmsTemplate {
         F: FnOnce(Session) -> R,
         R: Future<Output = Result<T, TemplateError>>,
     {
-        let mut lease = self.sessions.lease(Purpose::Send, self.detached).await?;
+        let mut lease = self.sessions.lease(Purpose::Wait, self.detached).await?;
         let outcome = work(lease.lend()).await;
         lease.settle(outcome).await
     }

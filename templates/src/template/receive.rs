@@ -1,10 +1,13 @@
 //! Receiving: one message, pulled.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use corriere_core::provider::{Cause, CauseKind};
-use corriere_core::{Consumer, Delivery, Message, Release};
+use corriere_core::{Consumer, Delivery, Error, Message, Release};
 use serde::de::DeserializeOwned;
 
 use super::address::Address;
@@ -49,7 +52,7 @@ impl JmsTemplate {
             Err(error) => return lease.settle(Err(error.into())).await,
         };
         let outcome = match self.settings.converter.decode(delivery.message()) {
-            Ok(value) => delivery.acknowledge().await.map(|()| Some(value)).map_err(Into::into),
+            Ok(value) => acknowledge(&delivery).await.map(|()| Some(value)).map_err(Into::into),
             Err(error) => Err(give_back(&lease, &delivery, error).await),
         };
         drop(consumer);
@@ -59,13 +62,23 @@ impl JmsTemplate {
     async fn consumer(&self, address: Option<Address>) -> Result<(Lease, Consumer), TemplateError> {
         const PULL: u32 = 0;
         let destination = self.settings.destination(address.as_ref(), "receive from")?;
-        let lease = self.sessions.lease(Purpose::Receive, self.detached).await?;
+        let lease = self.sessions.lease(Purpose::Wait, self.detached).await?;
         match lease.session().create_consumer_with_prefetch(&destination, PULL).await {
             Ok(consumer) => Ok((lease, consumer)),
             Err(error) => match lease.settle::<Infallible>(Err(error.into())).await {
                 Err(error) => Err(error),
             },
         }
+    }
+}
+
+/// Acknowledges a message without waiting for the broker's word: while it waited its future could be dropped, and the
+/// message would be neither in the queue any more nor with the caller.
+async fn acknowledge(delivery: &Delivery) -> Result<(), Error> {
+    let mut acknowledgement = pin!(delivery.acknowledge());
+    match poll_fn(|context| Poll::Ready(acknowledgement.as_mut().poll(context))).await {
+        Poll::Ready(outcome) => outcome,
+        Poll::Pending => Ok(()),
     }
 }
 

@@ -154,7 +154,7 @@ impl<'a> SendBuilder<'a> {
     {
         let destination = self.destination()?;
         let template = self.template;
-        let mut lease = template.sessions.lease(Purpose::Send, template.detached).await?;
+        let mut lease = template.sessions.lease(Purpose::Wait, template.detached).await?;
         let outcome = async {
             let message = create(lease.lend()).await?;
             let (message, options) = self.finish(message)?;

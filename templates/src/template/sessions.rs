@@ -42,10 +42,11 @@ struct State {
 /// What a session is wanted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To send: one of a bounded number.
+    /// To send one message: one of a bounded number, as it is soon over.
     Send,
-    /// To wait for a message, which may take for ever and so must not keep others from sending.
-    Receive,
+    /// To wait for a message or to run a callback. That may take for ever, and the callback may itself send through the
+    /// template, so such calls must not use up what the sends wait for.
+    Wait,
 }
 
 /// A session for one call. Dropped without [`Lease::settle`] its own session is closed, and what it did in a
@@ -106,7 +107,7 @@ impl Sessions {
         let permit = match purpose {
             // The semaphore is never closed, so acquiring it cannot fail.
             Purpose::Send => Arc::clone(&self.sending).acquire_owned().await.ok(),
-            Purpose::Receive => None,
+            Purpose::Wait => None,
         };
         let (open, idle) = self.connected().await?;
         let session = match idle {
