@@ -95,6 +95,24 @@ impl<E: StdError + Send + Sync + 'static> From<E> for ListenerError {
     }
 }
 
+/// What may be the error of a `#[jms_listener]` function: any [`std::error::Error`], and [`ListenerError`] itself.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the error of a `#[jms_listener]` function",
+    label = "neither `ListenerError` nor a `std::error::Error + Send + Sync + 'static`",
+    note = "return `Result<_, ListenerError>` and class other errors with `.or_redeliver()`, `.or_dead_letter()` and so on"
+)]
+pub trait IntoListenerError {
+    /// The error with what is to become of the message.
+    fn into_listener_error(self) -> ListenerError;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<ListenerError>> IntoListenerError for E {
+    fn into_listener_error(self) -> ListenerError {
+        self.into()
+    }
+}
+
 impl From<ListenerError> for Box<dyn StdError + Send + Sync> {
     fn from(error: ListenerError) -> Self {
         error.source

@@ -64,6 +64,7 @@ pub mod via {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Payload<T>(pub T);
 
+#[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + Send> FromDelivery<via::Body> for T {
     const IS_PAYLOAD: bool = true;
 
@@ -72,6 +73,7 @@ impl<T: DeserializeOwned + Send> FromDelivery<via::Body> for T {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + Send> FromDelivery for Payload<T> {
     const IS_PAYLOAD: bool = true;
 

@@ -16,7 +16,7 @@ pub use definition::{
     Acknowledge, AcknowledgeError, Concurrency, ConcurrencyError, ListenerDef, ListenerDestination,
     ListenerRegistration,
 };
-pub use error::{Disposition, ListenerError, OrListenerError, secs};
+pub use error::{Disposition, IntoListenerError, ListenerError, OrListenerError, secs};
 pub use from_delivery::{FromDelivery, Payload, via};
 pub use header::{Header, HeaderKey};
 pub use invocation::{BoxFuture, Invocation};

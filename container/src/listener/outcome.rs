@@ -3,7 +3,7 @@
 use corriere_core::Message;
 use corriere_templates::MessageConverter;
 
-use super::{IntoReply, ListenerError};
+use super::{IntoListenerError, IntoReply, ListenerError};
 
 /// How a run of a listener ended.
 #[derive(Debug)]
@@ -70,13 +70,11 @@ impl<T: IntoReply<Kind>, Kind> IntoOutcome<returned::Plain<Kind>> for T {
     }
 }
 
-impl<T: IntoReply<Kind>, E: Into<ListenerError>, Kind> IntoOutcome<returned::Fallible<Kind>>
-    for Result<T, E>
-{
+impl<T: IntoReply<Kind>, E: IntoListenerError, Kind> IntoOutcome<returned::Fallible<Kind>> for Result<T, E> {
     fn into_outcome(self, converter: &dyn MessageConverter) -> Outcome {
         match self {
             Ok(value) => value.into_reply(converter).into(),
-            Err(error) => Outcome::Failed(error.into()),
+            Err(error) => Outcome::Failed(error.into_listener_error()),
         }
     }
 }

@@ -78,6 +78,7 @@ pub trait IntoReply<Kind> {
     fn into_reply(self, converter: &dyn MessageConverter) -> Result<Option<Message>, ListenerError>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Serialize> IntoReply<returned::Value> for T {
     fn into_reply(self, converter: &dyn MessageConverter) -> Result<Option<Message>, ListenerError> {
         if is_nothing(&self) {

@@ -1,0 +1,146 @@
+//! The function under `#[jms_listener]`.
+
+use darling::{Error, Result};
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{
+    FnArg, GenericArgument, Ident, ItemFn, PathArguments, ReturnType, Safety, Signature, Type, Visibility,
+};
+
+/// What is emitted from.
+pub(super) struct Function {
+    pub(super) name: Ident,
+    pub(super) visibility: Visibility,
+    /// A plain `fn`, which runs on a thread of its own.
+    pub(super) blocking: bool,
+    pub(super) arguments: Vec<Type>,
+    pub(super) returned: Returned,
+}
+
+/// The return type.
+pub(super) struct Returned {
+    pub(super) ty: TokenStream,
+    /// Which implementation of `IntoOutcome` it has, where the type says so. A `Result` has to be told apart here, because
+    /// it may be serializable as a whole.
+    pub(super) kind: TokenStream,
+    /// Whether there is more to it than `()`.
+    pub(super) replies: bool,
+    pub(super) span: Span,
+}
+
+impl Function {
+    /// Reads the function and reports everything about it that no listener can have.
+    pub(super) fn read(function: &ItemFn) -> Result<Self> {
+        let signature = &function.sig;
+        let mut errors = Error::accumulator();
+        errors.handle(no_qualifiers(signature));
+        errors.handle(no_generics(signature));
+        let arguments = signature.inputs.iter().filter_map(|input| errors.handle(argument(input))).collect();
+        let returned = errors.handle(Returned::read(&signature.output));
+        errors.finish()?;
+        let returned = returned.ok_or_else(|| Error::custom("the return type cannot be read"))?;
+        Ok(Self {
+            name: signature.ident.clone(),
+            visibility: function.vis.clone(),
+            blocking: signature.asyncness.is_none(),
+            arguments,
+            returned,
+        })
+    }
+}
+
+impl Returned {
+    fn read(output: &ReturnType) -> Result<Self> {
+        let private = quote!(::corriere::__private);
+        let ReturnType::Type(_, ty) = output else {
+            let kind = quote!(#private::returned::Plain<#private::returned::Value>);
+            return Ok(Self { ty: quote!(()), kind, replies: false, span: Span::call_site() });
+        };
+        if let Type::ImplTrait(_) = **ty {
+            return Err(Error::custom(
+                "a listener names its return type; where it is a future, make the function `async`",
+            )
+            .with_span(ty));
+        }
+        let span = ty.span();
+        let (kind, replies) = match result_of(ty) {
+            Some(value) => {
+                (quote_spanned!(span=> #private::returned::Fallible<_>), !value.is_some_and(is_unit))
+            }
+            None if is_unit(ty) => (quote!(#private::returned::Plain<#private::returned::Value>), false),
+            None => (quote_spanned!(span=> _), true),
+        };
+        Ok(Self { ty: ty.to_token_stream(), kind, replies, span })
+    }
+}
+
+fn no_qualifiers(signature: &Signature) -> Result<()> {
+    let mut errors = Error::accumulator();
+    let mut refuse = |tokens: &dyn ToTokens, what: &str| {
+        errors
+            .push(Error::custom(format!("a listener cannot be {what}")).with_span(&tokens.to_token_stream()));
+    };
+    if let Some(constness) = &signature.constness {
+        refuse(constness, "`const`; it runs only when a message arrives");
+    }
+    if let Safety::Unsafe(safety) = &signature.safety {
+        refuse(safety, "`unsafe`; nothing that calls it could keep its contract");
+    }
+    if let Some(abi) = &signature.abi {
+        refuse(abi, "`extern`; the framework calls it as a Rust function");
+    }
+    if let Some(variadic) = &signature.variadic {
+        refuse(variadic, "variadic");
+    }
+    errors.finish()
+}
+
+fn no_generics(signature: &Signature) -> Result<()> {
+    let generics = &signature.generics;
+    if !generics.params.is_empty() {
+        return Err(Error::custom(
+            "a listener cannot be generic; its arguments say what is read from the message",
+        )
+        .with_span(&generics.params));
+    }
+    match &generics.where_clause {
+        Some(clause) => Err(Error::custom("a listener cannot have a `where` clause").with_span(clause)),
+        None => Ok(()),
+    }
+}
+
+fn argument(input: &FnArg) -> Result<Type> {
+    match input {
+        FnArg::Receiver(receiver) => Err(Error::custom(
+            "a listener is a free function and has no `self`; take what it needs as a `Bean<T>` argument",
+        )
+        .with_span(receiver)),
+        FnArg::Typed(argument) => match &*argument.ty {
+            Type::Reference(reference) => {
+                Err(Error::custom("a listener takes its arguments by value; drop the `&`")
+                    .with_span(reference))
+            }
+            Type::ImplTrait(ty) => {
+                Err(Error::custom("a listener names the types of its arguments; `impl …` names none")
+                    .with_span(ty))
+            }
+            ty => Ok(ty.clone()),
+        },
+    }
+}
+
+/// Whether the type calls itself `Result`, and of what.
+fn result_of(ty: &Type) -> Option<Option<&Type>> {
+    let Type::Path(path) = ty else { return None };
+    let last = path.path.segments.last().filter(|segment| segment.ident == "Result")?;
+    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return Some(None) };
+    Some(arguments.args.iter().find_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    }))
+}
+
+fn is_unit(ty: &Type) -> bool {
+    matches!(ty, Type::Tuple(tuple) if tuple.elems.is_empty())
+}

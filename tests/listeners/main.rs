@@ -1,0 +1,1 @@
+//! Listeners and their containers, against the embedded broker.

@@ -1,0 +1,11 @@
+use corriere::prelude::*;
+
+#[derive(Deserialize)]
+struct Order {}
+
+#[jms_listener(queue = "orders")]
+async fn on_order(_order: Order) -> Result<(), String> {
+    Ok(())
+}
+
+fn main() {}

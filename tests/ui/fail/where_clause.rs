@@ -1,0 +1,13 @@
+use corriere::prelude::*;
+
+#[derive(Deserialize)]
+struct Order {}
+
+#[jms_listener(queue = "orders")]
+async fn on_order(_order: Order)
+where
+    Order: Sized,
+{
+}
+
+fn main() {}
