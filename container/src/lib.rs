@@ -1,6 +1,7 @@
 //! Corriere's framework: listener containers, beans, configuration and the application's life.
 
 pub mod beans;
+pub mod config;
 pub mod containers;
 pub mod listener;
 mod nearest;

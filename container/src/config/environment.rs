@@ -1,0 +1,185 @@
+//! Environment variables over the file: `CORRIERE__TEMPLATES__ORDER_TEMPLATE__RECEIVE_TIMEOUT=5s`.
+//!
+//! Two underscores stand between the parts, and each part is compared, without case, to what is known at that point: the
+//! tables and keys of the schema, and the names that the file and the program gave. So a name with underscores of its
+//! own is found, and a variable that matches nothing is a fault that is said, never silence.
+
+use std::collections::HashMap;
+
+use config::{Map, Value, ValueKind};
+
+use super::document::put;
+use super::error::{ConfigError, Problems};
+use super::reading::Reading;
+use super::schema::{self, KeySchema, Kind, Shape};
+use crate::nearest::nearest;
+
+const PREFIX: &str = "CORRIERE__";
+const PROFILE: &str = "CORRIERE_PROFILE";
+
+/// Puts the values of all variables with the prefix into the tree.
+pub(super) fn overlay(
+    tree: &mut Map<String, Value>,
+    environment: &HashMap<String, String>,
+    listeners: &[&str],
+    problems: &mut Problems,
+) {
+    let mut variables: Vec<_> = environment.iter().collect();
+    variables.sort_unstable();
+    for (variable, value) in variables {
+        let upper = variable.to_uppercase();
+        if upper == PROFILE {
+            problems.push(ConfigError::UnknownVariable {
+                variable: variable.clone(),
+                reason: "profiles are not available yet".to_owned(),
+                nearest: None,
+            });
+        } else if let Some(rest) = upper.strip_prefix(PREFIX) {
+            let parts: Vec<&str> = rest.split("__").collect();
+            match target(tree, &parts, listeners) {
+                Ok(target) => {
+                    let origin = format!("{}{variable}", Reading::ENVIRONMENT);
+                    let kind = if target.is_list { list(&origin, value) } else { value.clone().into() };
+                    let path: Vec<&str> = target.path.iter().map(String::as_str).collect();
+                    put(tree, &path, Value::new(Some(&origin), kind));
+                }
+                Err(miss) => problems.push(ConfigError::UnknownVariable {
+                    variable: variable.clone(),
+                    reason: miss.reason,
+                    nearest: miss.nearest.map(|parts| format!("{PREFIX}{}", parts.join("__"))),
+                }),
+            }
+        } else if upper.starts_with("CORRIERE_") {
+            // Not a fault, as others may use this prefix: Kubernetes makes such variables for a service named `corriere`.
+            tracing::warn!(
+                variable,
+                "this environment variable is not read; the form is CORRIERE__TABLE__KEY"
+            );
+        }
+    }
+}
+
+struct Target {
+    path: Vec<String>,
+    is_list: bool,
+}
+
+/// Where a variable leaves what is known, and the parts of the one that was most likely meant.
+struct Miss {
+    reason: String,
+    nearest: Option<Vec<String>>,
+}
+
+fn target(tree: &Map<String, Value>, parts: &[&str], listeners: &[&str]) -> Result<Target, Miss> {
+    let (first, rest) = parts.split_first().unwrap_or((&"", &[]));
+    let tables = schema::table_names();
+    let table = tables
+        .iter()
+        .find(|table| same(table, first))
+        .and_then(|table| schema::table(table))
+        .ok_or_else(|| miss("table", parts, 0, &tables))?;
+    if table.shape == Shape::Single {
+        return key(vec![table.name.to_owned()], table.keys, parts, 1);
+    }
+
+    let given = match tree.get(table.name).map(|value| &value.kind) {
+        Some(ValueKind::Table(values)) => values.keys().map(String::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let mut names: Vec<&str> = given;
+    if table.name == "listeners" {
+        names.extend(listeners.iter().filter(|id| !names.contains(id)).copied().collect::<Vec<_>>());
+    }
+    // The longest match first: a name may hold two underscores itself.
+    let found = (1..rest.len()).rev().find_map(|length| {
+        let part = rest[..length].join("__");
+        names.iter().find(|name| same(name, &part)).map(|name| (*name, length))
+    });
+    let Some((name, length)) = found else {
+        return Err(if rest.len() < 2 {
+            Miss { reason: format!("`{}` needs a name and a key behind it", table.name), nearest: None }
+        } else {
+            miss(&format!("`{}`", table.name), parts, 1, &names)
+        });
+    };
+    let path = vec![table.name.to_owned(), name.to_owned()];
+    if table.shape == Shape::Open {
+        return Ok(open(tree, path, &parts[1 + length..]));
+    }
+    key(path, table.keys, parts, 1 + length)
+}
+
+/// Finds the key at `parts[at..]` in a table.
+fn key(mut path: Vec<String>, keys: &[KeySchema], parts: &[&str], at: usize) -> Result<Target, Miss> {
+    let names: Vec<_> = keys.iter().map(|key| key.name).collect();
+    let what = format!("key in `{}`", path.join("."));
+    let Some(part) = parts.get(at) else {
+        return Err(Miss {
+            reason: format!("`{}` is a table; a key must follow", path.join(".")),
+            nearest: None,
+        });
+    };
+    let key_schema =
+        keys.iter().find(|key| same(key.name, part)).ok_or_else(|| miss(&what, parts, at, &names))?;
+    path.push(key_schema.name.to_owned());
+    match key_schema.kind {
+        Kind::Table(keys) => key(path, keys, parts, at + 1),
+        _ if parts.len() > at + 1 => {
+            Err(Miss { reason: format!("`{}` is no table", path.join(".")), nearest: None })
+        }
+        Kind::List => Ok(Target { path, is_list: true }),
+        Kind::Value | Kind::NotYet(_) => Ok(Target { path, is_list: false }),
+    }
+}
+
+/// Finds a key in a table whose keys are the user's: one that is there, else a new one in lower case.
+fn open(tree: &Map<String, Value>, mut path: Vec<String>, parts: &[&str]) -> Target {
+    for part in parts {
+        let there = table_at(tree, &path).and_then(|table| table.keys().find(|key| same(key, part)));
+        path.push(there.cloned().unwrap_or_else(|| part.to_lowercase()));
+    }
+    Target { path, is_list: false }
+}
+
+fn table_at<'a>(tree: &'a Map<String, Value>, path: &[String]) -> Option<&'a Map<String, Value>> {
+    let mut table = tree;
+    for segment in path {
+        match &table.get(segment)?.kind {
+            ValueKind::Table(inner) => table = inner,
+            _ => return None,
+        }
+    }
+    Some(table)
+}
+
+/// Whether a name is what a variable's part says: without case, and with an underscore for what a variable cannot hold.
+fn same(name: &str, part: &str) -> bool {
+    let written = |text: &str| {
+        text.chars()
+            .flat_map(char::to_uppercase)
+            .map(|character| if character.is_alphanumeric() { character } else { '_' })
+            .collect::<String>()
+    };
+    written(name) == written(part)
+}
+
+fn miss(what: &str, parts: &[&str], at: usize, known: &[&str]) -> Miss {
+    let part = parts.get(at).copied().unwrap_or_default();
+    let reason = if what.starts_with('`') {
+        format!("there is no `{}` in {what}", part.to_lowercase())
+    } else {
+        format!("there is no {what} named `{}`", part.to_lowercase())
+    };
+    let nearest = nearest(part, known.iter().copied()).map(|name| {
+        let mut parts: Vec<_> = parts.iter().map(ToString::to_string).collect();
+        parts[at] = name.to_uppercase();
+        parts
+    });
+    Miss { reason, nearest }
+}
+
+fn list(origin: &str, value: &str) -> ValueKind {
+    let items = value.split(',').map(str::trim).filter(|item| !item.is_empty());
+    let origin = origin.to_owned();
+    ValueKind::Array(items.map(|item| Value::new(Some(&origin), item)).collect())
+}

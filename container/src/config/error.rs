@@ -1,0 +1,239 @@
+//! What can be wrong with a configuration.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+use crate::beans::BeanBuildError;
+
+/// What is wrong with a configuration, and where.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("the configuration `{}` cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The text is not TOML.
+    #[error("`{file}` is not valid TOML: {message}")]
+    Syntax {
+        /// The file.
+        file: String,
+        /// What the parser says, with line and column.
+        message: String,
+    },
+    /// A table or key that does not exist.
+    #[error("{place} is not known{}; {}", did_you_mean(nearest.as_deref()), known_names("known here", known))]
+    UnknownKey {
+        /// The key.
+        place: Place,
+        /// What can stand there.
+        known: Vec<String>,
+        /// Of these, the nearest.
+        nearest: Option<String>,
+    },
+    /// An environment variable with our prefix that matches no key.
+    #[error(
+        "the environment variable `{variable}` matches no key of the configuration: {reason}{}",
+        did_you_mean(nearest.as_deref())
+    )]
+    UnknownVariable {
+        /// The variable.
+        variable: String,
+        /// Where it leaves what is known.
+        reason: String,
+        /// The variable that it was most likely meant to be.
+        nearest: Option<String>,
+    },
+    /// Something that is planned.
+    #[error("{place} is not available yet: {reason}")]
+    NotYet {
+        /// The key.
+        place: Place,
+        /// What this version does instead.
+        reason: &'static str,
+    },
+    /// A value that cannot be read.
+    #[error("{place} is {found}; expected {expected}")]
+    Value {
+        /// The key.
+        place: Place,
+        /// The value.
+        found: String,
+        /// What it should be.
+        expected: String,
+    },
+    /// A key that must be there.
+    #[error("{place} is missing; expected {expected}")]
+    Missing {
+        /// The key.
+        place: Place,
+        /// What it should be.
+        expected: String,
+    },
+    /// A name that refers to something that does not exist.
+    #[error("{place}: there is no {what} `{name}`{}; {}", did_you_mean(nearest.as_deref()), known_names("there is", known))]
+    UnknownName {
+        /// The key that refers to it.
+        place: Place,
+        /// What the name should be of.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The names that exist.
+        known: Vec<String>,
+        /// Of these, the nearest.
+        nearest: Option<String>,
+    },
+    /// A reference is left out and cannot be guessed.
+    #[error(
+        "{place} is missing, and which {what} is meant cannot be guessed: {}",
+        known_names("there is", known)
+    )]
+    Undecided {
+        /// The key.
+        place: Place,
+        /// What it should name.
+        what: &'static str,
+        /// What there is to choose from.
+        known: Vec<String>,
+    },
+    /// A placeholder that cannot be filled.
+    #[error("{place}: the placeholder `{placeholder}` {reason}")]
+    Placeholder {
+        /// The key with the placeholder in its value.
+        place: Place,
+        /// The placeholder.
+        placeholder: String,
+        /// Why.
+        reason: String,
+    },
+    /// The URL of a connection factory.
+    #[error("{place}: {source}")]
+    ConnectionFactory {
+        /// The key.
+        place: Place,
+        /// What is wrong with it.
+        source: corriere_core::Error,
+    },
+    /// A destination that is not one.
+    #[error("{place}: {source}")]
+    Destination {
+        /// The key.
+        place: Place,
+        /// What is wrong with it.
+        source: corriere_core::DestinationError,
+    },
+    /// A bean that could not be made.
+    #[error("{place}: the bean could not be made: {source}")]
+    Bean {
+        /// The bean's table.
+        place: Place,
+        /// Why.
+        source: BeanBuildError,
+    },
+    /// Several of these.
+    #[error("{} things are wrong with the configuration:{}", .0.len(), .0.iter().map(|error| format!("\n  - {error}")).collect::<String>())]
+    Several(Vec<ConfigError>),
+}
+
+impl ConfigError {
+    /// The errors one by one.
+    #[must_use]
+    pub fn each(&self) -> &[ConfigError] {
+        match self {
+            Self::Several(errors) => errors,
+            one => std::slice::from_ref(one),
+        }
+    }
+}
+
+/// Where in the configuration: a key, and what set it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The key with its tables, such as `templates.order_template.receive_timeout`.
+    pub key: String,
+    /// What set it.
+    pub origin: Origin,
+}
+
+/// What set a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// A file, with the line when it is known.
+    File {
+        /// Its name as it was given.
+        name: String,
+        /// The line, from 1.
+        line: Option<usize>,
+    },
+    /// An environment variable.
+    Environment {
+        /// Its name.
+        variable: String,
+    },
+    /// A call in the program.
+    Code,
+}
+
+impl Place {
+    /// A key that was set, or should have been, in the program.
+    #[must_use]
+    pub fn in_code(key: impl Into<String>) -> Self {
+        Self { key: key.into(), origin: Origin::Code }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.origin {
+            Origin::File { name, line: Some(line) } => write!(f, "`{}` ({name}, line {line})", self.key),
+            Origin::File { name, line: None } => write!(f, "`{}` ({name})", self.key),
+            Origin::Environment { variable } => write!(f, "`{}` (environment variable {variable})", self.key),
+            Origin::Code => write!(f, "`{}`", self.key),
+        }
+    }
+}
+
+/// Errors found on one pass.
+#[derive(Debug, Default)]
+pub(crate) struct Problems(Vec<ConfigError>);
+
+impl Problems {
+    pub(crate) fn push(&mut self, error: ConfigError) {
+        match error {
+            ConfigError::Several(errors) => self.0.extend(errors),
+            one => self.0.push(one),
+        }
+    }
+
+    pub(crate) fn into_result<T>(mut self, value: T) -> Result<T, ConfigError> {
+        match self.0.len() {
+            0 => Ok(value),
+            1 => Err(self.0.remove(0)),
+            _ => Err(ConfigError::Several(self.0)),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn did_you_mean(nearest: Option<&str>) -> String {
+    nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
+}
+
+fn known_names(verb: &str, known: &[String]) -> String {
+    if known.is_empty() {
+        return format!("{verb}: nothing");
+    }
+    let names: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
+    format!("{verb}: {}", names.join(", "))
+}

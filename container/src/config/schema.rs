@@ -1,0 +1,107 @@
+//! The tables and keys that a configuration can have.
+
+use linkme::distributed_slice;
+
+/// Every table, collected from the files that read them.
+#[distributed_slice]
+pub(crate) static TABLES: [TableSchema];
+
+/// A table of the configuration's first level.
+#[derive(Debug)]
+pub(crate) struct TableSchema {
+    pub(crate) name: &'static str,
+    pub(crate) shape: Shape,
+    pub(crate) keys: &'static [KeySchema],
+}
+
+/// What stands under a table of the first level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Its keys.
+    Single,
+    /// Names that the user chose, each with the keys: `[templates.order_template]`.
+    Named,
+    /// As `Named`, with keys of the user's own beside ours: `[beans.mailer]`.
+    Open,
+}
+
+/// A key.
+#[derive(Debug)]
+pub(crate) struct KeySchema {
+    pub(crate) name: &'static str,
+    /// What its value should be, to follow "expected".
+    pub(crate) expects: &'static str,
+    pub(crate) kind: Kind,
+}
+
+/// How much is known of a key.
+#[derive(Debug)]
+pub(crate) enum Kind {
+    /// A value of its own.
+    Value,
+    /// A list of texts; in the environment, separated by commas.
+    List,
+    /// A table of further keys.
+    Table(&'static [KeySchema]),
+    /// Planned; says what this version does instead.
+    NotYet(&'static str),
+}
+
+impl KeySchema {
+    pub(crate) const fn value(name: &'static str, expects: &'static str) -> Self {
+        Self { name, expects, kind: Kind::Value }
+    }
+
+    pub(crate) const fn list(name: &'static str, expects: &'static str) -> Self {
+        Self { name, expects, kind: Kind::List }
+    }
+
+    pub(crate) const fn table(name: &'static str, keys: &'static [KeySchema]) -> Self {
+        Self { name, expects: "a table", kind: Kind::Table(keys) }
+    }
+
+    pub(crate) const fn not_yet(name: &'static str, reason: &'static str) -> Self {
+        Self { name, expects: "nothing yet", kind: Kind::NotYet(reason) }
+    }
+}
+
+/// The names of the tables, sorted, since the linker's order means nothing.
+pub(crate) fn table_names() -> Vec<&'static str> {
+    let mut names: Vec<_> = TABLES.iter().map(|table| table.name).collect();
+    names.sort_unstable();
+    names
+}
+
+pub(crate) fn table(name: &str) -> Option<&'static TableSchema> {
+    TABLES.iter().find(|table| table.name == name)
+}
+
+pub(crate) const DURATION: &str = "a duration such as \"20s\", \"500ms\", \"2m\" or \"1h30m\"";
+pub(crate) const CONCURRENCY: &str =
+    "a range of workers such as \"2-8\", or a single upper bound such as \"8\", from 1 up";
+pub(crate) const ACKNOWLEDGE: &str = "\"auto\", \"client\", \"transacted\" or \"manual\"";
+pub(crate) const PREFETCH: &str = "a whole number of messages, 0 or more";
+pub(crate) const DESTINATION: &str = "the name of a destination";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_table_is_linked_in_once() {
+        assert_eq!(
+            table_names(),
+            [
+                "application",
+                "beans",
+                "broker",
+                "connection_factories",
+                "destinations",
+                "listener_containers",
+                "listeners",
+                "message_converters",
+                "templates"
+            ]
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! `[beans.NAME]`.
+
+use config::{Map, Value};
+use linkme::distributed_slice;
+
+use super::super::error::Place;
+use super::super::reading::{Reading, Setting};
+use super::super::schema::{KeySchema, Shape, TABLES, TableSchema};
+use super::super::value;
+use super::Named;
+use crate::beans::BeanSettings;
+
+#[expect(unsafe_code, reason = "linkme names a link section")]
+#[distributed_slice(TABLES)]
+static SCHEMA: TableSchema = TableSchema {
+    name: "beans",
+    shape: Shape::Open,
+    keys: &[KeySchema::value("type", "the type name of a `#[corriere::bean]`")],
+};
+
+/// `[beans.NAME]`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BeanTable {
+    /// Where the table stands.
+    pub place: Place,
+    /// The type name of a `#[corriere::bean]`.
+    pub bean_type: Setting<String>,
+    /// The keys besides the type, for the bean itself.
+    pub settings: BeanSettings,
+}
+
+impl BeanTable {
+    pub(super) fn read(reading: &Reading<'_>) -> Named<Self> {
+        reading
+            .named("beans")
+            .into_iter()
+            .filter_map(|(name, table)| {
+                let settings: Map<String, Value> = table
+                    .values()
+                    .iter()
+                    .filter(|(key, _)| *key != "type")
+                    .map(|(key, value)| (key.clone(), value.clone()))
+                    .collect();
+                let bean_type = table.required("type", value::text)?;
+                let settings = BeanSettings::new(Value::new(None, settings));
+                Some((name.to_owned(), Self { place: table.own_place(), bean_type, settings }))
+            })
+            .collect()
+    }
+}

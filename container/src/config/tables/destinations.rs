@@ -1,0 +1,59 @@
+//! `[destinations]`.
+
+use corriere_core::Destination;
+use linkme::distributed_slice;
+
+use super::super::destinations::Destinations;
+use super::super::error::ConfigError;
+use super::super::reading::{Reading, TableReader};
+use super::super::schema::{KeySchema, Shape, TABLES, TableSchema};
+use super::super::value;
+
+#[expect(unsafe_code, reason = "linkme names a link section")]
+#[distributed_slice(TABLES)]
+static SCHEMA: TableSchema = TableSchema {
+    name: "destinations",
+    shape: Shape::Named,
+    keys: &[
+        KeySchema::value("queue", "the physical name of a queue"),
+        KeySchema::value("topic", "the physical name of a topic"),
+    ],
+};
+
+pub(super) fn read(reading: &Reading<'_>) -> Destinations {
+    if reading.table("destinations").is_none() {
+        return Destinations::default();
+    }
+    let tables = reading.named("destinations").into_iter();
+    Destinations::of_table(
+        tables.filter_map(|(name, table)| Some((name.to_owned(), destination(&table)?))).collect(),
+    )
+}
+
+fn destination(table: &TableReader<'_>) -> Option<Destination> {
+    let queue = table.setting("queue", value::text);
+    let topic = table.setting("topic", value::text);
+    let (made, place) = match (queue, topic) {
+        (Some(queue), None) => (Destination::queue(&queue.value), queue.place),
+        (None, Some(topic)) => (Destination::topic(&topic.value), topic.place),
+        (Some(_), Some(_)) => {
+            table.problem(ConfigError::Value {
+                place: table.own_place(),
+                found: "a queue and a topic at once".to_owned(),
+                expected: "one of them".to_owned(),
+            });
+            return None;
+        }
+        (None, None) => {
+            if !table.values().contains_key("queue") && !table.values().contains_key("topic") {
+                table.problem(ConfigError::Value {
+                    place: table.own_place(),
+                    found: "without a physical name".to_owned(),
+                    expected: "{ queue = \"…\" } or { topic = \"…\" }".to_owned(),
+                });
+            }
+            return None;
+        }
+    };
+    made.map_err(|source| table.problem(ConfigError::Destination { place, source })).ok()
+}

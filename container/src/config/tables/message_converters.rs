@@ -1,0 +1,35 @@
+//! `[message_converters.NAME]`.
+
+use linkme::distributed_slice;
+
+use super::super::reading::{Reading, Setting};
+use super::super::schema::{KeySchema, Shape, TABLES, TableSchema};
+use super::super::value;
+use super::Named;
+
+#[expect(unsafe_code, reason = "linkme names a link section")]
+#[distributed_slice(TABLES)]
+static SCHEMA: TableSchema = TableSchema {
+    name: "message_converters",
+    shape: Shape::Named,
+    keys: &[KeySchema::value("type", "the type name of a message converter, such as \"json\"")],
+};
+
+/// `[message_converters.NAME]`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MessageConverterTable {
+    /// The type name under which the converter is registered.
+    pub converter_type: Setting<String>,
+}
+
+impl MessageConverterTable {
+    pub(super) fn read(reading: &Reading<'_>) -> Named<Self> {
+        let tables = reading.named("message_converters").into_iter();
+        tables
+            .filter_map(|(name, table)| {
+                Some((name.to_owned(), Self { converter_type: table.required("type", value::text)? }))
+            })
+            .collect()
+    }
+}
