@@ -2,7 +2,10 @@
 //!
 //! What they emit names everything through `::corriere::__private`, so a crate needs no other dependency than `corriere`.
 
+mod bean;
 mod listener;
+mod main_attribute;
+mod test_attribute;
 
 use proc_macro::TokenStream;
 
@@ -45,4 +48,60 @@ use proc_macro::TokenStream;
 #[proc_macro_attribute]
 pub fn jms_listener(arguments: TokenStream, item: TokenStream) -> TokenStream {
     listener::expand(arguments.into(), &item.into()).into()
+}
+
+/// Makes a type a bean that the configuration can name: `[beans.NAME] type = "…"`.
+///
+/// It stands on an `impl` block with the constructor `new`. The constructor takes the other keys of the table as its one
+/// argument, any `DeserializeOwned`, or nothing; it returns the bean or a `Result` of it, whose error stops the start. Keys
+/// that the bean does not know stop the start too where the argument's type has `#[serde(deny_unknown_fields)]`.
+///
+/// ```ignore
+/// // Ignored because this crate stands below the face that the example imports.
+/// #[derive(Deserialize)]
+/// #[serde(deny_unknown_fields)]
+/// struct MailerConfig { url: String }
+///
+/// #[corriere::bean(type = "smtp_mailer")]
+/// impl Mailer {
+///     fn new(config: MailerConfig) -> Result<Self, MailerError> { /* … */ }
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn bean(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    bean::expand(arguments.into(), item.into()).into()
+}
+
+/// Runs an `async fn main` in a runtime with several threads, its log on standard error.
+///
+/// The log's level is the variable `RUST_LOG`: `error`, `warn`, `info` (the default), `debug`, `trace` or `off`. A subscriber
+/// that the program sets itself before it logs is left alone. A plain `fn main` with a runtime of its own works as well.
+///
+/// ```ignore
+/// // Ignored because this crate stands below the face that the example imports.
+/// #[corriere::main]
+/// async fn main() -> Result<(), Error> {
+///     Application::from_config("config.toml")?.start().await?.run_until_shutdown().await
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    main_attribute::expand(arguments.into(), item.into()).into()
+}
+
+/// Makes an async function with an argument `TestApp` a test with a broker and a clock of its own.
+///
+/// ```ignore
+/// // Ignored because this crate stands below the face that the example imports.
+/// #[corriere::test]
+/// async fn an_order_is_confirmed(app: TestApp) {
+///     let app = app.listeners([on_order::DEF]).bean(FakeStock::default()).start().await;
+///     app.send("orders", &Order { id: 7 }).await;
+///     app.settled(on_order::DEF).await.acked().times(1);
+///     assert_eq!(app.take_one::<Email>("emails").await.subject, "Order 7");
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn test(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    test_attribute::expand(arguments.into(), item.into()).into()
 }
