@@ -1,1 +1,5 @@
-//! Shared by nothing yet.
+//! What more than one example needs: an outbox of files in place of a mail server.
+
+mod outbox;
+
+pub use outbox::{Outbox, OutboxError};
