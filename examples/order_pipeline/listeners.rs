@@ -1,0 +1,68 @@
+//! The pipeline itself: an order comes in, an e-mail goes out.
+
+use std::path::PathBuf;
+
+use corriere::prelude::*;
+use corriere_examples::{Outbox, OutboxError};
+use serde::Deserialize;
+
+use crate::email::Email;
+use crate::input::Entry;
+use crate::order::Order;
+
+/// Confirms an order; taking the order and sending its e-mail commit together or not at all. What is no valid order is a
+/// dead letter at once, as another delivery would not change it.
+#[jms_listener(queue = "orders", ack = "transacted", concurrency = "2-8", send_to = "emails")]
+async fn on_order(entry: Entry) -> Result<Email, ListenerError> {
+    let order = Order::check(&entry).or_dead_letter()?;
+    Ok(Email::confirming(&order))
+}
+
+/// Hands an e-mail over and acknowledges it only then. A disk that is full may have room later, so that is retried.
+#[jms_listener(queue = "emails", ack = "client", concurrency = "1-4")]
+fn on_email(email: Email, mailer: Bean<Mailer>) -> Result<(), ListenerError> {
+    mailer.send(&email)
+}
+
+/// Where the e-mails go.
+#[derive(Debug)]
+pub(crate) enum Mailer {
+    /// Into a directory.
+    Outbox(Outbox),
+    /// Nowhere: the broker's count is all that is wanted.
+    Count,
+}
+
+/// `[beans.mailer]`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MailerConfig {
+    sink: Sink,
+    outbox: PathBuf,
+}
+
+/// What becomes of e-mails.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Sink {
+    /// They are written into the outbox.
+    Files,
+    /// They are only counted.
+    Count,
+}
+
+#[corriere::bean(type = "mailer")]
+impl Mailer {
+    fn new(config: MailerConfig) -> Result<Self, OutboxError> {
+        Ok(match config.sink {
+            Sink::Files => Self::Outbox(Outbox::open(config.outbox)?),
+            Sink::Count => Self::Count,
+        })
+    }
+
+    fn send(&self, email: &Email) -> Result<(), ListenerError> {
+        let Self::Outbox(outbox) = self else { return Ok(()) };
+        let mime = email.to_mime().or_dead_letter()?;
+        outbox.put(&email.file_name(), &mime).or_retry_after(secs(1))
+    }
+}

@@ -1,0 +1,62 @@
+//! An order comes in, is confirmed by an e-mail, and the e-mail is sent: the two listeners, the bean and the template that
+//! most programs are made of. E-mails become files here, so that no mail server is needed.
+//!
+//! It runs until Ctrl-C, or with `--once` until its order is confirmed.
+
+use corriere::prelude::*;
+use corriere_examples::{Outbox, OutboxError};
+use rust_decimal::Decimal;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio::sync::watch;
+
+#[derive(Serialize, Deserialize)]
+struct Order {
+    id: u64,
+    email: String,
+    total: Decimal,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Email {
+    to: String,
+    subject: String,
+    body: String,
+}
+
+/// Confirms an order; taking the order and sending its e-mail commit together or not at all.
+#[jms_listener(queue = "orders", ack = "transacted", concurrency = "2-8", send_to = "emails")]
+async fn on_order(order: Order) -> Result<Email, ListenerError> {
+    Ok(Email {
+        to: order.email,
+        subject: format!("Your order {}", order.id),
+        body: format!("Thank you for your order. Its total is {}.", order.total),
+    })
+}
+
+#[jms_listener(queue = "emails", ack = "client")]
+async fn on_email(email: Email, mailer: Bean<Mailer>, delivery: Delivery) -> Result<(), ListenerError> {
+    mailer.send(&email).await.or_retry_after(secs(5))?;
+    delivery.acknowledge().await?;
+    Ok(())
+}
+
+/// Sends e-mails by writing them into a directory.
+#[derive(Debug)]
+struct Mailer {
+    outbox: Outbox,
+    sent: watch::Sender<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct MailerConfig {
+    url: String,
+}
+
+#[derive(Debug, Error)]
+enum MailerError {
+    #[error("`{url}` is no place for e-mails; expected `file:DIRECTORY`")]
+    Url { url: String },
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+}
