@@ -1,50 +1,52 @@
 //! One run: publish, wait until nothing is under way, count.
 
+use std::io;
 use std::time::{Duration, Instant};
 
-use corriere::prelude::*;
 use corriere::broker::{Broker, Counts};
+use corriere::prelude::*;
 use indicatif::{ProgressBar, ProgressStyle};
 use thiserror::Error;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::sleep;
 
 use crate::input::Entry;
+use crate::rows::InputError;
 use crate::summary::{DeadLetters, Summary};
 
-/// Sends that wait for their confirmation at the same time, so that one sync of the journal serves many.
+/// Sends that wait for their confirmation at the same time, so that one sync of a journal serves many.
 const IN_FLIGHT: usize = 64;
 /// How often the broker's counts are looked at.
 const GLANCE: Duration = Duration::from_millis(20);
-/// How long a run may stand still.
+/// How long everything may stand still.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a run did not come to its end.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum RunError {
-    /// An order could not be published.
-    #[error("cannot publish an order: {0}")]
-    Publish(TemplateError),
-    /// The dead letters could not be read.
-    #[error("cannot read the dead letters: {0}")]
-    DeadLetters(TemplateError),
-    /// Nothing moves.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    #[error(transparent)]
+    Application(#[from] corriere::Error),
+    #[error("cannot publish or read messages: {0}")]
+    Template(#[from] TemplateError),
+    #[error("a send did not come to its end: {0}")]
+    Send(#[from] JoinError),
     #[error(
-        "nothing has moved for {} s: {published} of {orders} orders are published, {waiting} of them wait on `orders`, \
-         and {mails} e-mails wait on `emails`",
+        "nothing has moved for {} s: {published} of {expected} orders are published, {orders} of them are still on `orders`, \
+         and {emails} e-mails are still on `emails`",
         PATIENCE.as_secs()
     )]
-    Stalled { orders: u64, published: u64, waiting: u64, mails: u64 },
+    Stalled { expected: u64, published: u64, orders: u64, emails: u64 },
 }
 
-/// Publishes every entry in each of `rounds` rounds, waits until nothing is under way any more, and counts.
-pub(crate) async fn run(app: &Application, entries: Vec<Entry>, rounds: u32) -> Result<Summary, RunError> {
+/// Publishes the entries in each of so many rounds, waits until nothing is under way any more, and counts.
+pub(crate) async fn run(app: &Application, entries: &[Entry], rounds: u32) -> Result<Summary, RunError> {
     let begin = Instant::now();
-    let watch = Watch::new(app, entries.len() as u64 * u64::from(rounds));
-    tokio::try_join!(publish(app, entries, rounds), watch.until_done())?;
+    let expected = entries.len() as u64 * u64::from(rounds);
+    let ((), Counted { orders, emails }) = tokio::try_join!(publish(app, entries, rounds), finish(app, expected))?;
     let seconds = begin.elapsed().as_secs_f64();
-
-    let [orders, emails] = watch.counts();
     Ok(Summary {
         orders: orders.enqueued,
         emails: emails.acknowledged,
@@ -55,16 +57,81 @@ pub(crate) async fn run(app: &Application, entries: Vec<Entry>, rounds: u32) -> 
     })
 }
 
-async fn publish(app: &Application, entries: Vec<Entry>, rounds: u32) -> Result<(), RunError> {
+async fn publish(app: &Application, entries: &[Entry], rounds: u32) -> Result<(), RunError> {
     let template: JmsTemplate = app.bean("order_template")?;
     let mut sends = JoinSet::new();
     for round in 1..=rounds {
-        for entry in &entries {
-            if sends.len() == IN_FLIGHT { confirmed(sends.join_next().await)?; }
+        for entry in entries {
+            if sends.len() == IN_FLIGHT {
+                sends.join_next().await.transpose()?.transpose()?;
+            }
             let (template, entry) = (template.clone(), entry.in_round(round));
             sends.spawn(async move { template.convert_and_send(&entry).await });
         }
     }
-    while let Some(sent) = sends.join_next().await { sent??; }
+    while let Some(sent) = sends.join_next().await {
+        sent??;
+    }
     Ok(())
+}
+
+/// What the broker has counted on the two queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Counted {
+    orders: Counts,
+    emails: Counts,
+}
+
+impl Counted {
+    /// Orders first: an order that is not there any more has become an e-mail or a dead letter before.
+    fn now(broker: &Broker) -> Self {
+        let counts = |queue| broker.counts(&queue).unwrap_or_default();
+        Self { orders: counts(), emails: counts() }
+    }
+
+    fn ended(&self) -> u64 {
+        self.emails.acknowledged + self.orders.dead_lettered + self.emails.dead_lettered
+    }
+}
+
+/// Waits until all expected orders came and nothing is on the queues any more. How long that takes does not matter as
+/// long as something moves.
+async fn finish(app: &Application, expected: u64) -> Result<Counted, RunError> {
+    let progress = ProgressBar::new(expected).with_style(style());
+    let mut last = Counted::default();
+    let mut moved = Instant::now();
+    loop {
+        let now = Counted::now(app.broker());
+        progress.set_position(now.ended());
+        if now.orders.enqueued == expected && now.orders.pending == 0 && now.emails.pending == 0 {
+            progress.finish_and_clear();
+            return Ok(now);
+        }
+        if now != last {
+            (last, moved) = (now, Instant::now());
+        } else if moved.elapsed() > PATIENCE {
+            return Err(RunError::Stalled {
+                expected,
+                published: now.orders.enqueued,
+                orders: now.orders.pending,
+                emails: now.emails.pending,
+            });
+        }
+        sleep(GLANCE).await;
+    }
+}
+
+async fn dead_letters(app: &Application) -> Result<DeadLetters, RunError> {
+    let template: JmsTemplate = app.bean("dead_letter_template")?;
+    let mut dead_letters = DeadLetters::default();
+    for queue in ["dead_orders", "dead_emails"] {
+        while let Some(message) = template.receive_from(queue).await? {
+            dead_letters.add(message.property::<String>("dlqDeliveryFailureCause").as_deref().unwrap_or("unknown"));
+        }
+    }
+    Ok(dead_letters)
+}
+
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("{bar:40} {pos}/{len} orders, {per_sec}, {elapsed}")
 }

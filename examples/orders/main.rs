@@ -60,3 +60,41 @@ enum MailerError {
     #[error(transparent)]
     Outbox(#[from] OutboxError),
 }
+
+#[corriere::bean(type = "file_mailer")]
+impl Mailer {
+    fn new(config: MailerConfig) -> Result<Self, MailerError> {
+        match config.url.strip_prefix("file:") {
+            Some(directory) => Ok(Self { outbox: Outbox::open(directory)?, sent: watch::Sender::new(0) }),
+            None => Err(MailerError::Url { url: config.url }),
+        }
+    }
+
+    /// Writes the e-mail. Its file is named for its subject, so sending it twice makes one file.
+    async fn send(&self, email: &Email) -> Result<(), OutboxError> {
+        let name = email.subject.replace(|c: char| !c.is_alphanumeric(), "-") + ".eml";
+        let text = format!("To: {}\r\nSubject: {}\r\n\r\n{}\r\n", email.to, email.subject, email.body);
+        let outbox = self.outbox.clone();
+        spawn_blocking(move || outbox.put(&name, text.as_bytes())).await.expect("writing does not panic")?;
+        self.sent.send_modify(|sent| *sent += 1);
+        Ok(())
+    }
+
+    /// Waits until an e-mail is sent.
+    async fn sent(&self) {
+        let _ = self.sent.subscribe().wait_for(|sent| *sent > 0).await;
+    }
+}
+
+#[corriere::main]
+async fn main() -> Result<(), Error> {
+    let app = Application::from_config(concat!(env!("CARGO_MANIFEST_DIR"), "/orders/config.toml"))?.start().await?;
+    let template: JmsTemplate = app.bean("order_template")?;
+    let order = Order { id: 4711, email: "soren@brodsmor.example".to_owned(), total: Decimal::new(89272, 2) };
+    template.convert_and_send(&order).await?;
+    if std::env::args().any(|argument| argument == "--once") {
+        app.bean::<Bean<Mailer>>("mailer")?.sent().await;
+        return app.stop().await;
+    }
+    app.run_until_shutdown().await // Ctrl-C / SIGTERM: drain with a deadline
+}

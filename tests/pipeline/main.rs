@@ -1,0 +1,10 @@
+//! The examples as their users run them, foremost the order pipeline: every order becomes an e-mail or a dead letter.
+
+mod program;
+mod readme;
+mod reference;
+
+mod failures;
+mod mails;
+mod numbers;
+mod small_examples;

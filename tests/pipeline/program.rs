@@ -1,0 +1,139 @@
+//! Runs the examples as processes.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Deserialize;
+use tempfile::TempDir;
+
+/// Far more than any example needs, so that only a hang reaches it.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The folder that holds the examples' programs, which are built at the first use.
+static PROGRAMS: LazyLock<PathBuf> = LazyLock::new(|| {
+    // This test is `<target>/<profile>/deps/pipeline-…`.
+    let test = env::current_exe().unwrap();
+    let profile = test.ancestors().nth(2).unwrap();
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--quiet", "--package", "corriere-examples", "--examples"]);
+    cargo.arg("--target-dir").arg(profile.parent().unwrap());
+    if profile.ends_with("release") {
+        cargo.arg("--release");
+    }
+    let status = cargo.current_dir(workspace()).status().unwrap();
+    assert!(status.success(), "the examples do not build");
+    profile.join("examples")
+});
+
+/// The workspace's root.
+pub(crate) fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// A run of an example in a directory of its own.
+pub(crate) struct Program {
+    child: Child,
+    directory: TempDir,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    /// What it wrote is still here.
+    pub directory: TempDir,
+}
+
+/// What `order_pipeline --json` prints.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Json {
+    pub orders: u64,
+    pub emails: u64,
+    pub dead_letters: u64,
+    pub redeliveries: u64,
+    pub seconds: f64,
+    pub orders_per_s: f64,
+}
+
+impl Program {
+    /// Starts the example of this name.
+    pub(crate) fn start<A: AsRef<OsStr>>(name: &str, arguments: impl IntoIterator<Item = A>) -> Self {
+        Self::start_in(tempfile::tempdir().unwrap(), name, arguments)
+    }
+
+    /// Starts the example of this name in `directory`.
+    pub(crate) fn start_in<A: AsRef<OsStr>>(
+        directory: TempDir,
+        name: &str,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Self {
+        let child = Command::new(PROGRAMS.join(name))
+            .args(arguments)
+            .current_dir(directory.path())
+            .stdin(Stdio::null())
+            .stdout(File::create(directory.path().join("stdout")).unwrap())
+            .stderr(File::create(directory.path().join("stderr")).unwrap())
+            .spawn()
+            .unwrap();
+        Self { child, directory }
+    }
+
+    /// What it has printed so far.
+    pub(crate) fn stdout(&self) -> String {
+        fs::read_to_string(self.directory.path().join("stdout")).unwrap()
+    }
+
+    /// Asks it to end, as a service manager does.
+    pub(crate) fn terminate(&self) {
+        let asked = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+        assert!(asked.success());
+    }
+
+    /// Waits until `is_so`.
+    pub(crate) fn wait_until(&mut self, mut is_so: impl FnMut(&mut Self) -> bool) {
+        let begin = Instant::now();
+        while !is_so(self) {
+            if begin.elapsed() > PATIENCE {
+                self.child.kill().unwrap();
+                panic!("still waiting; it printed: {}", self.stdout());
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Ended {
+        self.wait_until(|program| program.child.try_wait().unwrap().is_some());
+        let code = self.child.wait().unwrap().code();
+        let stdout = self.stdout();
+        let stderr = fs::read_to_string(self.directory.path().join("stderr")).unwrap();
+        Ended { code, stdout, stderr, directory: self.directory }
+    }
+}
+
+impl Ended {
+    /// The numbers that it printed.
+    pub(crate) fn json(&self) -> Json {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The files in its directory `name` with their bytes, in the order of their names.
+    pub(crate) fn files(&self, name: &str) -> Vec<(String, Vec<u8>)> {
+        let mut files: Vec<_> = fs::read_dir(self.directory.path().join(name))
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap()))
+            .collect();
+        files.sort();
+        files
+    }
+}
