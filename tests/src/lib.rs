@@ -1,1 +1,3 @@
-//! .
+//! Behaviour across crates: what the test binaries beside this library share.
+
+pub mod model;

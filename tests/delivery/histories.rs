@@ -1,0 +1,339 @@
+//! Random histories, through the machine and the model in lockstep.
+//!
+//! `CORRIERE_SEED` chooses the histories, `CORRIERE_CASES` how many; with neither it is the same few hundred every
+//! time, cut off after twenty seconds.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use corriere_broker::Settings;
+use corriere_broker::machine::ConnectionKey;
+use corriere_core::Destination;
+use corriere_core::provider::{AckKind, Command, Credit};
+use corriere_tests::model::{Judgement, Subscription, Violation};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
+
+use crate::operations::{self, Operation, Pick, Place, Word};
+use crate::world::{Letter, SessionKey, World, conversion, failure, queue};
+
+const DEFAULT_SEED: u64 = 1;
+const DEFAULT_CASES: u32 = 400;
+const TIME: Duration = Duration::from_secs(20);
+
+#[test]
+fn no_history_breaks_a_rule_of_delivery() {
+    let seed = number("CORRIERE_SEED").unwrap_or(DEFAULT_SEED);
+    let asked = number("CORRIERE_CASES").and_then(|cases| u32::try_from(cases).ok());
+    let config = Config {
+        cases: asked.unwrap_or(DEFAULT_CASES),
+        failure_persistence: None,
+        max_shrink_time: 60_000,
+        max_shrink_iters: 20_000,
+        ..Config::default()
+    };
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+    let start = Instant::now();
+    // Once one has failed the clock no longer counts: it is made as short as it gets.
+    let has_failed = Cell::new(false);
+    let outcome = TestRunner::new_with_rng(config, rng).run(
+        &(operations::settings(), operations::history()),
+        |(settings, history)| {
+            if asked.is_none() && !has_failed.get() && start.elapsed() > TIME {
+                return Ok(());
+            }
+            let mut world = World::new(settings);
+            play(&mut world, &history).map_err(|Violation(text)| {
+                has_failed.set(true);
+                TestCaseError::fail(format!("{text}\n\nwhat happened:\n{}", world.log()))
+            })
+        },
+    );
+    if let Err(error) = outcome {
+        let (reason, history) = match error {
+            TestError::Fail(reason, (settings, history)) => {
+                (reason, format!("{settings:#?}\n{}", lines(&history)))
+            }
+            TestError::Abort(reason) => (reason, String::new()),
+        };
+        panic!("seed {seed}: {reason}\n\nthe history, as short as it gets:\n{history}");
+    }
+}
+
+fn lines(history: &[Operation]) -> String {
+    history.iter().map(|operation| format!("    {operation:?},\n")).collect()
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`; expected a number")))
+}
+
+/// Plays a history to its end, and then settles everything.
+pub(crate) fn play(world: &mut World, history: &[Operation]) -> Judgement {
+    for _ in 0..2 {
+        let connection = world.connect()?;
+        world.open_session(connection)?;
+    }
+    for operation in history {
+        perform(world, operation)?;
+    }
+    settle(world)
+}
+
+/// Plays a history with the default settings, for a regression.
+pub(crate) fn assert_keeps_the_rules(settings: Settings, history: &[Operation]) {
+    let mut world = World::new(settings);
+    if let Err(Violation(text)) = play(&mut world, history) {
+        panic!("{text}\n\nwhat happened:\n{}", world.log());
+    }
+}
+
+fn choose<T>(pick: Pick, from: &[T]) -> Option<&T> {
+    from.get(usize::from(pick.0) % from.len().max(1))
+}
+
+fn destination(world: &World, place: Place) -> Destination {
+    match place {
+        Place::A => queue("a"),
+        Place::B => queue("b"),
+        Place::Topic => Destination::topic("t").expect("a name"),
+        Place::DeadLetters if world.settings().dead_letters == corriere_broker::DeadLetters::Shared => {
+            queue("ActiveMQ.DLQ")
+        }
+        Place::DeadLetters => queue("DLQ.a"),
+    }
+}
+
+fn connection(world: &World, pick: Pick) -> Option<ConnectionKey> {
+    choose(pick, &world.connections).copied()
+}
+
+fn session(world: &World, pick: Pick) -> Option<SessionKey> {
+    choose(pick, &world.sessions).map(|session| session.key)
+}
+
+fn subscription(
+    world: &World,
+    pick: Pick,
+    is_wanted: impl Fn(&Subscription) -> bool,
+) -> Option<Subscription> {
+    let wanted: Vec<_> = world
+        .model
+        .subscriptions()
+        .iter()
+        .filter(|subscription| session_of(world, subscription).is_some() && is_wanted(subscription))
+        .collect();
+    choose(pick, &wanted).map(|subscription| (*subscription).clone())
+}
+
+fn session_of(world: &World, subscription: &Subscription) -> Option<SessionKey> {
+    world
+        .sessions
+        .iter()
+        .map(|session| session.key)
+        .find(|key| key.connection == subscription.key.0 && key.session == subscription.session.id)
+}
+
+fn perform(world: &mut World, operation: &Operation) -> Judgement {
+    match *operation {
+        Operation::Connect if world.connections.len() < 4 => {
+            let connection = world.connect()?;
+            world.open_session(connection)?;
+        }
+        Operation::Connect => {}
+        Operation::OpenSession { connection: pick } => {
+            if let Some(connection) = connection(world, pick).filter(|_| world.sessions.len() < 6) {
+                world.open_session(connection)?;
+            }
+        }
+        Operation::Subscribe { session: pick, place, credit, policy, no_local } => {
+            if let Some(session) = session(world, pick).filter(|_| world.model.subscriptions().len() < 8) {
+                let destination = destination(world, place);
+                world.subscribe(session, &destination, credit, policy.policy(), no_local)?;
+            }
+        }
+        Operation::Send { session: pick, place, priority, persistent, size, live, transacted } => {
+            if let Some(session) = session(world, pick) {
+                let destination = destination(world, place);
+                // What two subscriptions of a topic condemn would lie twice under one id in the dead letters.
+                let persistent = persistent && !destination.is_topic();
+                let (size, live) = (usize::from(size), live.map(u64::from));
+                world.send(session, &destination, Letter { priority, persistent, size, live, transacted })?;
+            }
+        }
+        Operation::Advance { millis } => world.advance(Duration::from_millis(u64::from(millis)))?,
+        Operation::StoreWaits => world.store_waits = true,
+        Operation::StoreAnswers { count: 255 } => {
+            world.store_waits = false;
+            while world.answer_batch(true)? {}
+        }
+        Operation::StoreAnswers { count } => {
+            for _ in 0..count {
+                world.answer_batch(true)?;
+            }
+        }
+        Operation::StoreFails => world.fail_batches()?,
+        _ => perform_on_what_is_open(world, operation)?,
+    }
+    Ok(())
+}
+
+fn perform_on_what_is_open(world: &mut World, operation: &Operation) -> Judgement {
+    match *operation {
+        Operation::HandOver { subscription: pick, count } => {
+            let Some(subscription) = subscription(world, pick, |subscription| subscription.is_open) else {
+                return Ok(());
+            };
+            let (connection, id) = subscription.key;
+            let in_buffer: Vec<u64> = world.model.unsettled(connection, id);
+            let next = in_buffer.into_iter().filter(|number| *number > subscription.handed_over);
+            if let Some(number) = next.take(usize::from(count)).last() {
+                world.command(connection, Command::HandedOver { subscription: id, number })?;
+            }
+        }
+        Operation::Acknowledge { subscription: pick, skip, count, word, transacted } => {
+            let has_some = |subscription: &Subscription| {
+                !world.model.unsettled(subscription.key.0, subscription.key.1).is_empty()
+            };
+            if let Some(subscription) = subscription(world, pick, has_some) {
+                acknowledge(world, &subscription, (skip, count), word, transacted)?;
+            }
+        }
+        Operation::Grant { subscription: pick, credit } => {
+            let is_explicit =
+                |subscription: &Subscription| subscription.is_open && subscription.credit == Credit::Explicit;
+            if let Some(subscription) = subscription(world, pick, is_explicit) {
+                let (connection, subscription) = subscription.key;
+                world.command(connection, Command::Grant { subscription, credit: u32::from(credit) })?;
+            }
+        }
+        Operation::Drain { subscription: pick } => {
+            if let Some(subscription) = subscription(world, pick, |subscription| subscription.is_open) {
+                let (connection, subscription) = subscription.key;
+                world.command(connection, Command::Drain { subscription })?;
+            }
+        }
+        Operation::CloseSubscription { subscription: pick, handed_over } => {
+            if let Some(open) = subscription(world, pick, |subscription| subscription.is_open) {
+                let (connection, subscription) = open.key;
+                let last_handed_over = (open.handed_over + u64::from(handed_over)).min(open.delivered);
+                world.command(connection, Command::CloseSubscription { subscription, last_handed_over })?;
+            }
+        }
+        Operation::Commit { session: pick } => {
+            if let Some(session) = session(world, pick) {
+                world.commit(session)?;
+            }
+        }
+        Operation::Rollback { session: pick } => {
+            if let Some(session) = session(world, pick) {
+                world.roll_back(session)?;
+            }
+        }
+        Operation::CloseSession { session: pick } => {
+            if let Some(session) = session(world, pick) {
+                world.close_session(session)?;
+            }
+        }
+        Operation::Close { connection: pick } => {
+            if let Some(connection) = connection(world, pick) {
+                world.close(connection)?;
+            }
+        }
+        Operation::Vanish { connection: pick } => {
+            if let Some(connection) = connection(world, pick) {
+                world.vanish(connection)?;
+            }
+        }
+        _ => unreachable!("performed elsewhere"),
+    }
+    Ok(())
+}
+
+fn acknowledge(
+    world: &mut World,
+    subscription: &Subscription,
+    (skip, count): (u8, u8),
+    word: Word,
+    transacted: bool,
+) -> Judgement {
+    let Some(session) = session_of(world, subscription) else { return Ok(()) };
+    let (connection, id) = subscription.key;
+    let unsettled = world.model.unsettled(connection, id);
+    let first = usize::from(skip) % unsettled.len();
+    let last = (first + usize::from(count) - 1).min(unsettled.len() - 1);
+    let range = match word {
+        Word::Individual => unsettled[first]..=unsettled[first],
+        _ => unsettled[first]..=unsettled[last],
+    };
+    let may_be_transacted = matches!(word, Word::Standard | Word::Individual | Word::Poison);
+    let kind = match word {
+        Word::Delivered => AckKind::Delivered,
+        Word::Standard => AckKind::Standard,
+        Word::Individual => AckKind::Individual,
+        Word::Poison => AckKind::Poison { cause: failure() },
+        Word::Expired => AckKind::Expired,
+        Word::Redelivered => AckKind::Redelivered { delay: None, cause: failure() },
+        Word::RedeliveredAfter(millis) => {
+            AckKind::Redelivered { delay: Some(Duration::from_millis(u64::from(millis))), cause: failure() }
+        }
+        Word::ConversionFailed => AckKind::Redelivered { delay: None, cause: conversion() },
+    };
+    world.acknowledge(session, id, range, kind, transacted && may_be_transacted)
+}
+
+/// Ends everything that is open and consumes all that is left: nothing may be lost, stuck or made up.
+fn settle(world: &mut World) -> Judgement {
+    world.store_waits = false;
+    while world.answer_batch(true)? {}
+    for session in world.sessions.iter().map(|session| session.key).collect::<Vec<_>>() {
+        world.commit(session)?;
+    }
+    for connection in world.connections.clone() {
+        world.close(connection)?;
+    }
+    let connection = world.connect()?;
+    let session = world.open_session(connection)?;
+    let mut consumed: Vec<Destination> = Vec::new();
+    for _ in 0..1_000 {
+        let missing: Vec<_> = world
+            .model
+            .destinations()
+            .filter(|destination| !destination.is_topic() && !consumed.contains(destination))
+            .cloned()
+            .collect();
+        for destination in missing {
+            world.subscribe(
+                session,
+                &destination,
+                Credit::Window { prefetch: 5, extension: None },
+                None,
+                false,
+            )?;
+            consumed.push(destination);
+        }
+        let open: Vec<_> = world.model.subscriptions().iter().map(|subscription| subscription.key).collect();
+        for (connection, subscription) in open {
+            let unsettled = world.model.unsettled(connection, subscription);
+            if let (Some(&first), Some(&last)) = (unsettled.first(), unsettled.last()) {
+                world.acknowledge(session, subscription, first..=last, AckKind::Standard, false)?;
+            }
+        }
+        if world.model.entries().is_empty() {
+            break;
+        }
+        if let Some(due) = world.model.next_due() {
+            let until = due.since(world.now());
+            world.advance(until)?;
+        }
+    }
+    for destination in world.model.destinations() {
+        let counts = world.counts(destination);
+        if counts.pending > 0 || !counts.are_conserved() {
+            return Err(Violation(format!("{destination} ends with {counts:?}")));
+        }
+    }
+    world.model.check_end()
+}

@@ -1,0 +1,275 @@
+//! What happens in a random history. Every operation can be played in any state, so that a history stays one while it
+//! shrinks: a number such as `Pick(7)` chooses among what is there at that moment.
+
+use std::time::Duration;
+
+use corriere_broker::{DeadLetters, Settings};
+use corriere_core::RedeliveryPolicy;
+use corriere_core::provider::Credit;
+use proptest::prelude::*;
+
+/// Chooses one of the things that are there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pick(pub(crate) u8);
+
+/// A destination of the histories.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    A,
+    B,
+    Topic,
+    /// The dead letters of queue A.
+    DeadLetters,
+}
+
+/// What an acknowledgement says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Word {
+    Delivered,
+    Standard,
+    Individual,
+    Poison,
+    Expired,
+    Redelivered,
+    RedeliveredAfter(u16),
+    ConversionFailed,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    Connect,
+    OpenSession {
+        connection: Pick,
+    },
+    Subscribe {
+        session: Pick,
+        place: Place,
+        credit: Credit,
+        policy: Policy,
+        no_local: bool,
+    },
+    Send {
+        session: Pick,
+        place: Place,
+        priority: u8,
+        persistent: bool,
+        size: u16,
+        live: Option<u16>,
+        transacted: bool,
+    },
+    HandOver {
+        subscription: Pick,
+        count: u8,
+    },
+    Acknowledge {
+        subscription: Pick,
+        skip: u8,
+        count: u8,
+        word: Word,
+        transacted: bool,
+    },
+    Grant {
+        subscription: Pick,
+        credit: u8,
+    },
+    Drain {
+        subscription: Pick,
+    },
+    Commit {
+        session: Pick,
+    },
+    Rollback {
+        session: Pick,
+    },
+    CloseSubscription {
+        subscription: Pick,
+        handed_over: u8,
+    },
+    CloseSession {
+        session: Pick,
+    },
+    Close {
+        connection: Pick,
+    },
+    Vanish {
+        connection: Pick,
+    },
+    Advance {
+        millis: u16,
+    },
+    /// From now on the store answers only by `StoreAnswers`.
+    StoreWaits,
+    /// The store answers so many batches; with 255 all, and each at once from now on.
+    StoreAnswers {
+        count: u8,
+    },
+    /// The store fails what it has, if that is sends and commits only.
+    StoreFails,
+}
+
+/// A redelivery policy of the histories.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Policy {
+    /// The broker's.
+    Default,
+    /// One redelivery at once.
+    Once,
+    /// None.
+    Never,
+    /// Two, each later than the one before.
+    BackOff,
+    /// Two, not blocking.
+    NonBlocking,
+    /// Without a limit.
+    Endless,
+}
+
+impl Policy {
+    pub(crate) fn policy(self) -> Option<RedeliveryPolicy> {
+        let policy = RedeliveryPolicy {
+            maximum_redeliveries: Some(1),
+            initial_delay: Duration::ZERO,
+            delay: Duration::ZERO,
+            ..RedeliveryPolicy::default()
+        };
+        let late = Duration::from_millis(100);
+        Some(match self {
+            Self::Default => return None,
+            Self::Once => policy,
+            Self::Never => RedeliveryPolicy { maximum_redeliveries: Some(0), ..policy },
+            Self::BackOff => RedeliveryPolicy {
+                maximum_redeliveries: Some(2),
+                initial_delay: late,
+                back_off: Some(3.0),
+                ..policy
+            },
+            Self::NonBlocking => RedeliveryPolicy {
+                maximum_redeliveries: Some(2),
+                initial_delay: late,
+                delay: late,
+                non_blocking: true,
+                ..policy
+            },
+            Self::Endless => RedeliveryPolicy { maximum_redeliveries: None, ..policy },
+        })
+    }
+}
+
+/// The settings of a history.
+pub(crate) fn settings() -> impl Strategy<Value = Settings> {
+    // Where copies of non-persistent messages are kept their exact size is the broker's, so memory is ample there.
+    let memory = prop_oneof![
+        3 => Just((64 * 1024 * 1024, false)),
+        2 => Just((64 * 1024 * 1024, true)),
+        3 => Just((4_000, false)),
+    ];
+    let dead_letters = prop_oneof![
+        3 => Just(DeadLetters::Individual),
+        1 => Just(DeadLetters::Shared),
+        1 => Just(DeadLetters::Discard),
+    ];
+    (memory, dead_letters).prop_map(|((memory_limit, dead_letter_non_persistent), dead_letters)| Settings {
+        memory_limit,
+        dead_letters,
+        dead_letter_non_persistent,
+        send_deadline: Duration::from_secs(3),
+        ..Settings::default()
+    })
+}
+
+/// A history.
+pub(crate) fn history() -> impl Strategy<Value = Vec<Operation>> {
+    prop::collection::vec(operation(), 30..200)
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    use Operation as O;
+    prop_oneof![
+        1 => Just(O::Connect),
+        3 => pick().prop_map(|connection| O::OpenSession { connection }),
+        10 => (pick(), place(), credit(), policy(), any::<bool>()).prop_map(
+            |(session, place, credit, policy, no_local)| O::Subscribe { session, place, credit, policy, no_local }
+        ),
+        40 => (pick(), send_place(), 3..6_u8, any::<bool>(), size(), live(), sometimes()).prop_map(
+            |(session, place, priority, persistent, size, live, transacted)| O::Send {
+                session, place, priority, persistent, size, live, transacted
+            }
+        ),
+        12 => (pick(), 1..4_u8).prop_map(|(subscription, count)| O::HandOver { subscription, count }),
+        40 => (pick(), 0..3_u8, 1..5_u8, word(), sometimes()).prop_map(
+            |(subscription, skip, count, word, transacted)| O::Acknowledge {
+                subscription, skip, count, word, transacted
+            }
+        ),
+        6 => (pick(), 1..5_u8).prop_map(|(subscription, credit)| O::Grant { subscription, credit }),
+        2 => pick().prop_map(|subscription| O::Drain { subscription }),
+        6 => pick().prop_map(|session| O::Commit { session }),
+        5 => pick().prop_map(|session| O::Rollback { session }),
+        4 => (pick(), 0..4_u8).prop_map(
+            |(subscription, handed_over)| O::CloseSubscription { subscription, handed_over }
+        ),
+        2 => pick().prop_map(|session| O::CloseSession { session }),
+        1 => pick().prop_map(|connection| O::Close { connection }),
+        1 => pick().prop_map(|connection| O::Vanish { connection }),
+        12 => prop_oneof![1..200_u16, 200..4_000_u16].prop_map(|millis| O::Advance { millis }),
+        3 => Just(O::StoreWaits),
+        6 => prop_oneof![1..4_u8, Just(255)].prop_map(|count| O::StoreAnswers { count }),
+        2 => Just(O::StoreFails),
+    ]
+}
+
+fn pick() -> impl Strategy<Value = Pick> {
+    any::<u8>().prop_map(Pick)
+}
+
+fn place() -> impl Strategy<Value = Place> {
+    prop_oneof![4 => Just(Place::A), 2 => Just(Place::B), 2 => Just(Place::Topic), 1 => Just(Place::DeadLetters)]
+}
+
+fn send_place() -> impl Strategy<Value = Place> {
+    prop_oneof![4 => Just(Place::A), 2 => Just(Place::B), 2 => Just(Place::Topic)]
+}
+
+fn credit() -> impl Strategy<Value = Credit> {
+    prop_oneof![
+        1 => Just(Credit::Explicit),
+        4 => (1..6_u32, prop_oneof![Just(None), (0..4_u32).prop_map(Some)])
+            .prop_map(|(prefetch, extension)| Credit::Window { prefetch, extension }),
+    ]
+}
+
+fn policy() -> impl Strategy<Value = Policy> {
+    prop_oneof![
+        Just(Policy::Default),
+        Just(Policy::Once),
+        Just(Policy::Never),
+        Just(Policy::BackOff),
+        Just(Policy::NonBlocking),
+        Just(Policy::Endless),
+    ]
+}
+
+fn word() -> impl Strategy<Value = Word> {
+    prop_oneof![
+        3 => Just(Word::Delivered),
+        6 => Just(Word::Standard),
+        3 => Just(Word::Individual),
+        2 => Just(Word::Poison),
+        1 => Just(Word::Expired),
+        5 => Just(Word::Redelivered),
+        2 => (0..2_000_u16).prop_map(Word::RedeliveredAfter),
+        2 => Just(Word::ConversionFailed),
+    ]
+}
+
+fn size() -> impl Strategy<Value = u16> {
+    prop_oneof![3 => Just(10_u16), 1 => 10..1_500_u16, 1 => 1_500..5_000_u16]
+}
+
+fn live() -> impl Strategy<Value = Option<u16>> {
+    prop_oneof![3 => Just(None), 1 => (1..3_000_u16).prop_map(Some)]
+}
+
+fn sometimes() -> impl Strategy<Value = bool> {
+    prop_oneof![2 => Just(false), 1 => Just(true)]
+}

@@ -1,0 +1,1 @@
+//! Histories that once broke a rule, as short as they got.

@@ -1,0 +1,409 @@
+//! A machine and its model in lockstep, with the clients, the clock and the store around them.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use corriere_broker::machine::{ConnectionKey, Effects, Input, Machine, Ticket};
+use corriere_broker::store::{StoreError, StoreOperation};
+use corriere_broker::{Counts, Settings};
+use corriere_core::provider::{
+    Ack, AckKind, Cause, CauseKind, Command, Confirmation, Credit, Dispatch, ProviderError, Send,
+    SessionMode, Subscribe,
+};
+use corriere_core::{
+    ConnectionId, DeliveryMode, Destination, Message, MessageId, Priority, ProducerId, RedeliveryPolicy,
+    SessionId, SubscriptionId, Timestamp, TransactionId,
+};
+use corriere_tests::model::{Judgement, Model, Violation, id_of};
+
+/// A session of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SessionKey {
+    pub(crate) connection: ConnectionKey,
+    pub(crate) session: SessionId,
+}
+
+/// What a client keeps of its session.
+#[derive(Debug)]
+pub(crate) struct ClientSession {
+    pub(crate) key: SessionKey,
+    pub(crate) transaction: Option<TransactionId>,
+    producer: ProducerId,
+    identity: Arc<str>,
+    sequence: u64,
+}
+
+/// The whole of it.
+#[derive(Debug)]
+pub(crate) struct World {
+    machine: Machine,
+    pub(crate) model: Model,
+    settings: Settings,
+    now: Timestamp,
+    numbers: u64,
+    wake_at: Option<Timestamp>,
+    pub(crate) store_waits: bool,
+    pub(crate) connections: Vec<ConnectionKey>,
+    pub(crate) sessions: Vec<ClientSession>,
+    /// All that was dispatched, in order.
+    pub(crate) dispatches: Vec<(ConnectionKey, Dispatch)>,
+    /// All that was confirmed, in order.
+    pub(crate) confirmations: Vec<(Ticket, Result<Confirmation, ProviderError>)>,
+    log: Vec<String>,
+}
+
+/// A message to send.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Letter {
+    pub(crate) priority: u8,
+    pub(crate) persistent: bool,
+    pub(crate) size: usize,
+    pub(crate) live: Option<u64>,
+    pub(crate) transacted: bool,
+}
+
+impl Default for Letter {
+    fn default() -> Self {
+        Self { priority: 4, persistent: true, size: 10, live: None, transacted: false }
+    }
+}
+
+impl World {
+    pub(crate) fn new(settings: Settings) -> Self {
+        Self {
+            machine: Machine::new(settings.clone()),
+            model: Model::new(settings.clone()),
+            settings,
+            now: Timestamp(1_000_000),
+            numbers: 0,
+            wake_at: None,
+            store_waits: false,
+            connections: Vec::new(),
+            sessions: Vec::new(),
+            dispatches: Vec::new(),
+            confirmations: Vec::new(),
+            log: Vec::new(),
+        }
+    }
+
+    /// What happened so far, one line each.
+    pub(crate) fn log(&self) -> String {
+        self.log.join("\n")
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn counts(&self, destination: &Destination) -> Counts {
+        self.machine.counts(destination).unwrap_or_default()
+    }
+
+    /// One input, through both; then the store answers, unless it waits.
+    pub(crate) fn input(&mut self, input: Input) -> Judgement {
+        self.step(input)?;
+        while !self.store_waits && self.answer_batch(true)? {}
+        Ok(())
+    }
+
+    /// The store answers its oldest batch, if it has one.
+    pub(crate) fn answer_batch(&mut self, succeeds: bool) -> Result<bool, Violation> {
+        let Some((batch, _)) = self.model.unanswered_batches().next() else { return Ok(false) };
+        let outcome = if succeeds { Ok(()) } else { Err(StoreError::Io("the disk is on fire".to_owned())) };
+        self.step(Input::Stored { batch, outcome })?;
+        Ok(true)
+    }
+
+    /// Fails all that the store has, if the rules say what a failure of it means: sends and commits.
+    pub(crate) fn fail_batches(&mut self) -> Judgement {
+        let may_fail =
+            self.model.unanswered_batches().flat_map(|(_, operations)| operations).all(|operation| {
+                match operation {
+                    StoreOperation::Append { queue, transaction, .. } => {
+                        transaction.is_some() || !queue.name().contains("DLQ")
+                    }
+                    StoreOperation::Remove { transaction, .. } => transaction.is_some(),
+                    StoreOperation::Commit(_) => true,
+                    _ => false,
+                }
+            });
+        let count = self.model.unanswered_batches().count();
+        for _ in 0..if may_fail { count } else { 0 } {
+            self.answer_batch(false)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, input: Input) -> Judgement {
+        self.log.push(format!("{} {}", self.now.0 % 1_000_000, describe(&input)));
+        self.model.take(self.now, &input);
+        let step = catch_unwind(AssertUnwindSafe(|| self.machine.step(self.now, input)));
+        let Ok(effects) = step else { return Err(Violation("the machine panicked".to_owned())) };
+        self.describe_effects(&effects);
+        self.wake_at = effects.wake_at;
+        let judgement = self.model.check(&effects, |destination| self.machine.counts(destination));
+        for (connection, batch) in effects.deliveries {
+            self.dispatches.extend(batch.into_iter().map(|dispatch| (connection, dispatch)));
+        }
+        self.confirmations.extend(effects.confirmations);
+        judgement
+    }
+
+    /// Time passes; the machine is woken whenever it asked to be.
+    pub(crate) fn advance(&mut self, by: Duration) -> Judgement {
+        let until = self.now.saturating_add(by);
+        let mut wakes = 0;
+        while let Some(wake_at) = self.wake_at.filter(|wake_at| *wake_at <= until) {
+            wakes = if wake_at > self.now { 0 } else { wakes + 1 };
+            if wakes > 3 {
+                return Err(Violation(format!("the machine asks again and again to be woken at {wake_at}")));
+            }
+            self.now = self.now.max(wake_at);
+            self.input(Input::Tick)?;
+        }
+        self.now = until;
+        Ok(())
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    pub(crate) fn connect(&mut self) -> Result<ConnectionKey, Violation> {
+        let connection = ConnectionKey(self.number());
+        let identity = ConnectionId::foreign(&format!("ID:{}", connection.0));
+        self.input(Input::Connect { connection, identity })?;
+        self.connections.push(connection);
+        Ok(connection)
+    }
+
+    /// A session with a producer.
+    pub(crate) fn open_session(&mut self, connection: ConnectionKey) -> Result<SessionKey, Violation> {
+        let (session, producer) = (SessionId(self.number()), ProducerId(self.number()));
+        let identity: Arc<str> = format!("P{}", producer.0).into();
+        self.command(connection, Command::OpenSession { session, mode: SessionMode::Client })?;
+        let open =
+            Command::OpenProducer { producer, session, identity: Arc::clone(&identity), destination: None };
+        self.command(connection, open)?;
+        let key = SessionKey { connection, session };
+        self.sessions.push(ClientSession { key, transaction: None, producer, identity, sequence: 0 });
+        Ok(key)
+    }
+
+    pub(crate) fn subscribe(
+        &mut self,
+        session: SessionKey,
+        destination: &Destination,
+        credit: Credit,
+        redelivery: Option<RedeliveryPolicy>,
+        no_local: bool,
+    ) -> Result<SubscriptionId, Violation> {
+        let subscription = SubscriptionId(self.number());
+        let subscribe = Subscribe {
+            subscription,
+            session: session.session,
+            destination: destination.clone(),
+            credit,
+            selector: None,
+            no_local,
+            durable_name: None,
+            redelivery,
+        };
+        self.command(session.connection, Command::OpenSubscription(Box::new(subscribe)))?;
+        Ok(subscription)
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        session: SessionKey,
+        destination: &Destination,
+        letter: Letter,
+    ) -> Result<MessageId, Violation> {
+        let transaction = if letter.transacted { Some(self.transaction(session)?) } else { None };
+        let now = self.now;
+        let client = self.session(session);
+        client.sequence += 1;
+        let id = MessageId { producer: Arc::clone(&client.identity), sequence: client.sequence };
+        let producer = client.producer;
+        let mut message = Message::bytes(vec![7; letter.size]);
+        let headers = message.headers_mut();
+        headers.destination = Some(destination.clone());
+        headers.message_id = Some(id.clone());
+        headers.timestamp = now;
+        headers.expiration = letter.live.map(|live| now.saturating_add(Duration::from_millis(live)));
+        headers.priority = Priority::new(letter.priority).expect("0 to 9");
+        headers.delivery_mode =
+            if letter.persistent { DeliveryMode::Persistent } else { DeliveryMode::NonPersistent };
+        let send = Send { producer, message: Arc::new(message), transaction, deadline: None };
+        self.command(session.connection, Command::Send(send))?;
+        Ok(id)
+    }
+
+    /// Word on a range; `transacted` says it within the session's transaction.
+    pub(crate) fn acknowledge(
+        &mut self,
+        session: SessionKey,
+        subscription: SubscriptionId,
+        range: std::ops::RangeInclusive<u64>,
+        kind: AckKind,
+        transacted: bool,
+    ) -> Judgement {
+        let transaction = if transacted { Some(self.transaction(session)?) } else { None };
+        let (first, last) = range.into_inner();
+        self.command(
+            session.connection,
+            Command::Acknowledge(Ack { subscription, first, last, kind, transaction }),
+        )
+    }
+
+    /// The transaction of the session, begun if there is none.
+    fn transaction(&mut self, session: SessionKey) -> Result<TransactionId, Violation> {
+        if let Some(transaction) = &self.session(session).transaction {
+            return Ok(transaction.clone());
+        }
+        let transaction = TransactionId::Local(self.number());
+        self.command(session.connection, Command::Begin { transaction: transaction.clone() })?;
+        self.session(session).transaction = Some(transaction.clone());
+        Ok(transaction)
+    }
+
+    pub(crate) fn commit(&mut self, session: SessionKey) -> Judgement {
+        let Some(transaction) = self.session(session).transaction.take() else { return Ok(()) };
+        self.command(session.connection, Command::Commit { transaction, one_phase: true })
+    }
+
+    pub(crate) fn roll_back(&mut self, session: SessionKey) -> Judgement {
+        let Some(transaction) = self.session(session).transaction.take() else { return Ok(()) };
+        let cause = Some(Cause::failure("rolled back by hand"));
+        self.command(session.connection, Command::Rollback { transaction, cause })
+    }
+
+    /// As the client does: its own rollback goes before it.
+    pub(crate) fn close_session(&mut self, session: SessionKey) -> Judgement {
+        self.roll_back(session)?;
+        self.sessions.retain(|other| other.key != session);
+        self.command(session.connection, Command::CloseSession { session: session.session })
+    }
+
+    pub(crate) fn close(&mut self, connection: ConnectionKey) -> Judgement {
+        self.forget(connection);
+        self.command(connection, Command::Close)
+    }
+
+    pub(crate) fn vanish(&mut self, connection: ConnectionKey) -> Judgement {
+        self.forget(connection);
+        self.input(Input::Vanished { connection })
+    }
+
+    pub(crate) fn command(&mut self, connection: ConnectionKey, command: Command) -> Judgement {
+        let ticket = Ticket(self.number());
+        self.input(Input::Command { connection, ticket, command })
+    }
+
+    fn forget(&mut self, connection: ConnectionKey) {
+        self.connections.retain(|other| *other != connection);
+        self.sessions.retain(|session| session.key.connection != connection);
+    }
+
+    fn session(&mut self, key: SessionKey) -> &mut ClientSession {
+        self.sessions.iter_mut().find(|session| session.key == key).expect("an open session")
+    }
+
+    fn number(&mut self) -> u64 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    fn describe_effects(&mut self, effects: &Effects) {
+        for (id, operations) in &effects.store {
+            let operations: Vec<_> = operations.iter().map(describe_operation).collect();
+            self.log.push(format!("    store {}: {}", id.0, operations.join(", ")));
+        }
+        for (connection, batch) in &effects.deliveries {
+            for dispatch in batch {
+                self.log.push(format!(
+                    "    c{} s{} gets {} as #{} epoch {} count {}",
+                    connection.0,
+                    dispatch.subscription,
+                    id_of(&dispatch.message),
+                    dispatch.number,
+                    dispatch.epoch,
+                    dispatch.delivery_count
+                ));
+            }
+        }
+        for (ticket, outcome) in &effects.confirmations {
+            if outcome.is_err() {
+                self.log.push(format!("    t{}: {outcome:?}", ticket.0));
+            }
+        }
+    }
+}
+
+fn describe(input: &Input) -> String {
+    match input {
+        Input::Command { connection, ticket, command } => {
+            let command = match command {
+                Command::Send(send) => {
+                    let headers = send.message.headers();
+                    format!(
+                        "send {} to {:?} priority {} {:?} size {} expires {:?} in {:?}",
+                        id_of(&send.message),
+                        headers.destination,
+                        headers.priority.level(),
+                        headers.delivery_mode,
+                        send.message.size(),
+                        headers.expiration.map(|expiration| expiration.0 % 1_000_000),
+                        send.transaction.as_ref().map(ToString::to_string)
+                    )
+                }
+                Command::Acknowledge(ack) => format!(
+                    "ack s{} {}..={} {:?} in {:?}",
+                    ack.subscription,
+                    ack.first,
+                    ack.last,
+                    ack.kind,
+                    ack.transaction.as_ref().map(ToString::to_string)
+                ),
+                Command::OpenSubscription(subscribe) => format!(
+                    "subscribe s{} in session {} to {:?} {:?} no_local {} {:?}",
+                    subscribe.subscription,
+                    subscribe.session,
+                    subscribe.destination,
+                    subscribe.credit,
+                    subscribe.no_local,
+                    subscribe.redelivery
+                ),
+                other => format!("{other:?}"),
+            };
+            format!("c{} t{} {command}", connection.0, ticket.0)
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+fn describe_operation(operation: &StoreOperation) -> String {
+    match operation {
+        StoreOperation::Append { queue, message, transaction } => {
+            let within = if transaction.is_some() { " (transacted)" } else { "" };
+            format!("append {} to {queue}{within}", id_of(message))
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// A failure of the application.
+pub(crate) fn failure() -> Cause {
+    Cause { kind: CauseKind::Failure, text: "the handler failed".into(), listener: Some("on_order".into()) }
+}
+
+/// A body that could not be converted.
+pub(crate) fn conversion() -> Cause {
+    Cause { kind: CauseKind::Conversion, text: "not a number".into(), listener: None }
+}
+
+/// The queue of this name.
+pub(crate) fn queue(name: &str) -> Destination {
+    Destination::queue(name).expect("a name")
+}

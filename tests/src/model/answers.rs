@@ -1,0 +1,164 @@
+//! The receipts: which are owed, which may not come yet.
+
+use corriere_broker::machine::{BatchId, ConnectionKey, Ticket};
+use corriere_core::provider::{Confirmation, ProviderError};
+
+use super::{Judgement, violation};
+
+/// What a receipt must say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// That it is done.
+    Done,
+    /// That a name is unknown on this connection.
+    Unknown,
+    /// That memory stayed full.
+    MemoryFull,
+    /// That the transaction was rolled back.
+    RolledBack,
+    /// That it was refused, for whatever reason.
+    Refused,
+    /// Anything: the rules do not say.
+    Whatever,
+}
+
+impl Answer {
+    fn is_said_by(self, outcome: &Result<Confirmation, ProviderError>) -> bool {
+        match self {
+            Self::Done => matches!(outcome, Ok(Confirmation::Done)),
+            Self::Unknown => matches!(outcome, Err(ProviderError::Unknown { .. })),
+            Self::MemoryFull => matches!(outcome, Err(ProviderError::MemoryFull { .. })),
+            Self::RolledBack => matches!(outcome, Err(ProviderError::RolledBack { .. })),
+            Self::Refused => outcome.is_err(),
+            Self::Whatever => true,
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Open {
+    connection: ConnectionKey,
+    ticket: Ticket,
+    state: State,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    /// To be answered in this step.
+    Owed(Answer),
+    /// Not to be answered yet.
+    Held,
+    /// To be answered with success once the batches are durable that carry it.
+    After(Vec<BatchId>),
+    /// Of a vanished connection: whatever is said to it, nobody hears it.
+    Dropped,
+}
+
+/// The receipts that are not answered.
+#[derive(Debug, Default)]
+pub(super) struct Tickets(Vec<Open>);
+
+impl Tickets {
+    /// In this step `ticket` must be answered so.
+    pub(super) fn owe(&mut self, connection: ConnectionKey, ticket: Ticket, answer: Answer) {
+        self.set(connection, ticket, State::Owed(answer));
+    }
+
+    /// In this step `ticket` must be answered so, unless its connection has vanished.
+    pub(super) fn owe_if_heard(&mut self, ticket: Ticket, answer: Answer) {
+        for open in self.0.iter_mut().filter(|open| open.ticket == ticket && open.state != State::Dropped) {
+            open.state = State::Owed(answer);
+        }
+    }
+
+    /// `ticket` must not be answered before the model says so.
+    pub(super) fn hold(&mut self, connection: ConnectionKey, ticket: Ticket) {
+        self.set(connection, ticket, State::Held);
+    }
+
+    /// As [`Tickets::hold`], for a ticket that may be known already.
+    pub(super) fn hold_if_new(&mut self, connection: ConnectionKey, ticket: Ticket) {
+        if !self.0.iter().any(|open| open.ticket == ticket) {
+            self.hold(connection, ticket);
+        }
+    }
+
+    /// `ticket` is to be answered with success, at the latest when the store has nothing more to do.
+    pub(super) fn owe_eventually(&mut self, connection: ConnectionKey, ticket: Ticket) {
+        self.set(connection, ticket, State::After(Vec::new()));
+    }
+
+    /// An acknowledgement is confirmed when it is written: not before `batch` is complete.
+    pub(super) fn wait_for(&mut self, ticket: Ticket, batch: BatchId) {
+        for open in self.0.iter_mut().filter(|open| open.ticket == ticket) {
+            if let State::After(batches) = &mut open.state {
+                batches.push(batch);
+            }
+        }
+    }
+
+    /// A batch is complete.
+    pub(super) fn complete(&mut self, batch: BatchId) {
+        for open in &mut self.0 {
+            if let State::After(batches) = &mut open.state {
+                batches.retain(|waiting| *waiting != batch);
+            }
+        }
+    }
+
+    /// The receipts of a vanished connection are dropped.
+    pub(super) fn forget(&mut self, connection: ConnectionKey) {
+        for open in self.0.iter_mut().filter(|open| open.connection == connection) {
+            open.state = State::Dropped;
+        }
+    }
+
+    /// A receipt is answered.
+    pub(super) fn answer(
+        &mut self,
+        ticket: Ticket,
+        outcome: &Result<Confirmation, ProviderError>,
+    ) -> Judgement {
+        let Some(index) = self.0.iter().position(|open| open.ticket == ticket) else {
+            violation!("{ticket:?} is answered twice, or was never asked: {outcome:?}");
+        };
+        let open = self.0.remove(index);
+        match open.state {
+            State::Owed(answer) if !answer.is_said_by(outcome) => {
+                violation!("{ticket:?} must be answered {answer:?}, not {outcome:?}");
+            }
+            State::Held => violation!("{ticket:?} is answered too early: {outcome:?}"),
+            State::After(batches) if !batches.is_empty() => {
+                violation!("{ticket:?} is answered before {batches:?} are complete: {outcome:?}");
+            }
+            State::After(_) if outcome.is_err() => {
+                violation!("{ticket:?} must succeed, not {outcome:?}");
+            }
+            State::Owed(_) | State::After(_) | State::Dropped => Ok(()),
+        }
+    }
+
+    /// The end of a step. When the store `is_idle`, nothing may be left that waited for it.
+    pub(super) fn check(&self, is_idle: bool) -> Judgement {
+        for open in &self.0 {
+            match &open.state {
+                State::Owed(answer) => violation!("{:?} is not answered {answer:?} in its step", open.ticket),
+                State::After(_) if is_idle => {
+                    violation!("{:?} is not answered although the store is idle", open.ticket);
+                }
+                State::Held | State::After(_) | State::Dropped => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every receipt is answered.
+    pub(super) fn are_all_answered(&self) -> bool {
+        self.0.iter().all(|open| open.state == State::Dropped)
+    }
+
+    fn set(&mut self, connection: ConnectionKey, ticket: Ticket, state: State) {
+        self.0.retain(|open| open.ticket != ticket);
+        self.0.push(Open { connection, ticket, state });
+    }
+}

@@ -1,0 +1,383 @@
+//! Inputs: what happens to the broker.
+
+use corriere_broker::machine::{ConnectionKey, Input, Ticket};
+use corriere_broker::store::StoreOperation;
+use corriere_core::provider::{Cause, Command, Credit, Subscribe};
+use corriere_core::{SessionId, Timestamp, TransactionId};
+
+use super::entry::{Death, Place, SubscriptionKey};
+use super::fate::Return;
+use super::session::{Connection, Origin, Producer, Session, Subscription};
+use super::{Answer, Model};
+
+impl Model {
+    /// Takes an input, before the machine does.
+    pub fn take(&mut self, now: Timestamp, input: &Input) {
+        self.now = self.now.max(now);
+        self.acknowledging = None;
+        self.let_time_pass();
+        match input {
+            Input::Connect { connection, identity } => self.connections.push(Connection {
+                key: *connection,
+                identity: identity.clone(),
+                is_open: true,
+            }),
+            Input::Command { connection, ticket, command } => self.command(*connection, *ticket, command),
+            Input::Vanished { connection } => {
+                self.end_connection(*connection);
+                self.tickets.forget(*connection);
+            }
+            Input::Stored { batch, outcome } => {
+                let index =
+                    self.batches.iter().position(|open| open.id == *batch).expect("a batch of this model");
+                let batch = self.batches.remove(index);
+                self.stored(batch, outcome.is_ok());
+            }
+            Input::Tick => {}
+        }
+        self.admit_parked();
+        self.disturb(input);
+    }
+
+    /// Expiry first, as it makes room for parked sends; then their deadlines.
+    fn let_time_pass(&mut self) {
+        let mut index = 0;
+        while index < self.entries.len() {
+            if !self.expire_if_due(index) {
+                index += 1;
+            }
+        }
+        self.admit_parked();
+        self.fail_parked_sends();
+    }
+
+    fn command(&mut self, connection: ConnectionKey, ticket: Ticket, command: &Command) {
+        if !self.connection_is_open(connection) {
+            self.tickets.owe(connection, ticket, Answer::Refused);
+            return;
+        }
+        let answer = match command {
+            Command::OpenSession { session, .. } => {
+                self.sessions.push(Session { connection, id: *session });
+                Answer::Done
+            }
+            Command::OpenProducer { producer, session, .. } => {
+                let session = Session { connection, id: *session };
+                self.if_known(self.sessions.contains(&session), |model| {
+                    model.producers.push(Producer { session, id: *producer });
+                })
+            }
+            Command::CloseProducer { producer } => {
+                let is_known = self.has_producer(connection, *producer);
+                self.if_known(is_known, |model| {
+                    model
+                        .producers
+                        .retain(|other| !(other.session.connection == connection && other.id == *producer));
+                })
+            }
+            Command::OpenSubscription(subscribe) => {
+                let is_known = self.sessions.contains(&Session { connection, id: subscribe.session });
+                self.if_known(is_known, |model| model.open_subscription(connection, subscribe))
+            }
+            Command::Grant { subscription, credit } => {
+                let subscription = self.open_subscription_mut(&(connection, *subscription));
+                subscription.map_or(Answer::Unknown, |subscription| {
+                    subscription.granted += u64::from(*credit);
+                    Answer::Done
+                })
+            }
+            Command::Drain { subscription } => {
+                let subscription = self.open_subscription_mut(&(connection, *subscription));
+                subscription.map_or(Answer::Unknown, |subscription| {
+                    subscription.granted = 0;
+                    Answer::Done
+                })
+            }
+            Command::HandedOver { subscription, number } => {
+                let subscription = self.subscription_mut(&(connection, *subscription));
+                subscription.map_or(Answer::Unknown, |subscription| {
+                    subscription.hand_over(*number);
+                    Answer::Done
+                })
+            }
+            Command::Send(send) => {
+                let transaction = send.transaction.as_ref().map(|id| (connection, id.clone()));
+                let is_known = self.has_producer(connection, send.producer);
+                if transaction.as_ref().is_some_and(|key| self.transaction_mut(key).is_none()) {
+                    Answer::Refused
+                } else if is_known {
+                    self.send(connection, ticket, send);
+                    return;
+                } else {
+                    transaction.iter().for_each(|key| self.condemn(key));
+                    Answer::Unknown
+                }
+            }
+            Command::CloseSubscription { subscription, last_handed_over } => {
+                let key = (connection, *subscription);
+                if self.open_subscription_mut(&key).is_none() {
+                    Answer::Unknown
+                } else {
+                    self.close_subscription(&key, *last_handed_over);
+                    return self.tickets.owe_eventually(connection, ticket);
+                }
+            }
+            Command::CloseSession { session } => {
+                let session = Session { connection, id: *session };
+                if !self.sessions.contains(&session) {
+                    Answer::Unknown
+                } else {
+                    self.close_session(&session);
+                    return self.tickets.owe_eventually(connection, ticket);
+                }
+            }
+            Command::Acknowledge(ack) => match self.acknowledge(connection, ack) {
+                Answer::Done => {
+                    self.acknowledging = Some(ticket);
+                    return self.tickets.owe_eventually(connection, ticket);
+                }
+                answer => answer,
+            },
+            Command::Begin { transaction } => {
+                self.begin(connection, transaction);
+                Answer::Done
+            }
+            Command::Commit { transaction, .. } => return self.commit(connection, ticket, transaction),
+            Command::Rollback { transaction, cause } => {
+                let key = (connection, transaction.clone());
+                if self.transaction_mut(&key).is_none_or(|transaction| transaction.commit.is_some()) {
+                    Answer::Unknown
+                } else {
+                    self.roll_back(&key, cause.as_ref());
+                    return self.tickets.owe_eventually(connection, ticket);
+                }
+            }
+            Command::Close => {
+                self.end_connection(connection);
+                return self.tickets.owe_eventually(connection, ticket);
+            }
+            // The rest is no matter of delivery.
+            _ => Answer::Whatever,
+        };
+        self.tickets.owe(connection, ticket, answer);
+    }
+
+    fn if_known(&mut self, is_known: bool, change: impl FnOnce(&mut Self)) -> Answer {
+        if is_known {
+            change(self);
+            Answer::Done
+        } else {
+            Answer::Unknown
+        }
+    }
+
+    fn has_producer(&self, connection: ConnectionKey, producer: corriere_core::ProducerId) -> bool {
+        self.producers.iter().any(|other| other.session.connection == connection && other.id == producer)
+    }
+
+    fn open_subscription_mut(&mut self, key: &SubscriptionKey) -> Option<&mut Subscription> {
+        self.subscription_mut(key).filter(|subscription| subscription.is_open)
+    }
+
+    fn open_subscription(&mut self, connection: ConnectionKey, subscribe: &Subscribe) {
+        let key = (connection, subscribe.subscription);
+        let place = if subscribe.destination.is_topic() {
+            Place::Private { topic: subscribe.destination.clone(), subscription: key }
+        } else {
+            Place::Queue(subscribe.destination.clone())
+        };
+        self.subscriptions.push(Subscription {
+            key,
+            session: Session { connection, id: subscribe.session },
+            place,
+            no_local: subscribe.no_local,
+            is_open: true,
+            credit: subscribe.credit,
+            granted: 0,
+            policy: subscribe.redelivery.clone().unwrap_or_else(|| self.settings.redelivery.clone()),
+            epoch: 0,
+            delivered: 0,
+            handed_over: 0,
+        });
+    }
+
+    /// What was not handed over returns, uncounted; reservations end, delays stay; what was handed over stays with
+    /// the session.
+    fn close_subscription(&mut self, key: &SubscriptionKey, last_handed_over: u64) {
+        let Some(subscription) = self.subscription_mut(key) else { return };
+        subscription.hand_over(last_handed_over);
+        subscription.is_open = false;
+        let place = subscription.place.clone();
+        self.recall(key);
+        for entry in &mut self.entries {
+            if entry.reserved_for.as_ref() == Some(key) {
+                entry.reserved_for = None;
+            }
+        }
+        if let Place::Private { topic, .. } = &place {
+            // The private queue is gone with its subscription.
+            let before = self.entries.len();
+            self.entries.retain(|entry| !(entry.place == place && entry.holder.is_none()));
+            let discarded = (before - self.entries.len()) as u64;
+            self.count(topic).discarded += discarded;
+        }
+    }
+
+    /// Deliveries that were not handed over go back to their positions, uncounted, ready for anyone.
+    pub(super) fn recall(&mut self, key: &SubscriptionKey) {
+        let Some(subscription) = self.subscription(key) else { return };
+        let (handed_over, policy) = (subscription.handed_over, subscription.policy.clone());
+        self.give_back_all(key, |number| number > handed_over, false, &Death::Returned, &policy);
+    }
+
+    fn close_session(&mut self, session: &Session) {
+        let keys: Vec<SubscriptionKey> = self
+            .subscriptions
+            .iter()
+            .filter(|subscription| subscription.session == *session)
+            .map(|subscription| subscription.key)
+            .collect();
+        for key in &keys {
+            if self.open_subscription_mut(key).is_some() {
+                self.close_subscription(key, 0);
+            }
+            let Some(policy) = self.subscription(key).map(|subscription| subscription.policy.clone()) else {
+                continue;
+            };
+            self.give_back_all(key, |_| true, true, &Death::Returned, &policy);
+        }
+        // What is locked by a transaction keeps its subscription in mind until the transaction ends.
+        let entries = &self.entries;
+        self.subscriptions.retain(|subscription| {
+            subscription.session != *session
+                || entries.iter().any(|entry| {
+                    entry.holder.as_ref().is_some_and(|holder| holder.subscription == subscription.key)
+                })
+        });
+        self.producers.retain(|producer| producer.session != *session);
+        self.sessions.retain(|other| other != session);
+    }
+
+    /// As if everything had been closed, with what is known of the handed-over marks.
+    fn end_connection(&mut self, key: ConnectionKey) {
+        let dropped: Vec<_> =
+            self.parked.iter().filter(|parked| parked.connection == key).map(|p| p.ticket).collect();
+        self.parked.retain(|parked| parked.connection != key);
+        for ticket in dropped {
+            self.tickets.owe(key, ticket, Answer::Refused);
+        }
+        let open: Vec<TransactionId> = self
+            .transactions
+            .iter()
+            .filter(|transaction| transaction.connection == key && transaction.commit_batch.is_none())
+            .map(|transaction| transaction.id.clone())
+            .collect();
+        for id in open {
+            self.roll_back(&(key, id), None);
+        }
+        let sessions: Vec<SessionId> = self
+            .sessions
+            .iter()
+            .filter(|session| session.connection == key)
+            .map(|session| session.id)
+            .collect();
+        for id in sessions {
+            self.close_session(&Session { connection: key, id });
+        }
+        for connection in self.connections.iter_mut().filter(|connection| connection.key == key) {
+            connection.is_open = false;
+        }
+    }
+
+    /// Gives back all that `key` plainly has and whose number is wanted.
+    pub(super) fn give_back_all(
+        &mut self,
+        key: &SubscriptionKey,
+        is_wanted: impl Fn(u64) -> bool,
+        is_counted: bool,
+        death: &Death,
+        policy: &corriere_core::RedeliveryPolicy,
+    ) {
+        while let Some(index) = self.entries.iter().position(|entry| {
+            entry.is_plainly_with(key) && entry.holder.as_ref().is_some_and(|holder| is_wanted(holder.number))
+        }) {
+            let how = Return {
+                is_counted,
+                death: death.clone(),
+                policy: policy.clone(),
+                not_before: None,
+                reserved_for: None,
+            };
+            self.give_back(index, how);
+        }
+    }
+
+    /// The store answered a batch.
+    fn stored(&mut self, batch: super::Batch, is_durable: bool) {
+        self.tickets.complete(batch.id);
+        if is_durable {
+            self.durable.apply(&batch.operations);
+        }
+        let entering: Vec<_> =
+            self.entering.iter().filter(|entering| entering.batch == Some(batch.id)).cloned().collect();
+        self.entering.retain(|entering| entering.batch != Some(batch.id));
+        for entering in entering {
+            match (entering.origin, is_durable) {
+                (Origin::Sent(ticket), true) => {
+                    self.tickets.owe_if_heard(ticket, Answer::Done);
+                    self.enter(Place::Queue(entering.queue), entering.message, entering.instance, None);
+                }
+                (Origin::Sent(ticket), false) => self.tickets.owe_if_heard(ticket, Answer::Refused),
+                (Origin::Moved(letter), _) => {
+                    self.enter(
+                        Place::Queue(entering.queue),
+                        entering.message,
+                        entering.instance,
+                        Some(*letter),
+                    );
+                }
+            }
+        }
+        for operation in &batch.operations {
+            let (StoreOperation::Append { transaction: Some((identity, id)), .. }
+            | StoreOperation::Remove { transaction: Some((identity, id)), .. }
+            | StoreOperation::Commit((identity, id))) = operation
+            else {
+                continue;
+            };
+            let Some(key) = self.transaction_key(identity, id) else { continue };
+            let is_commit = matches!(operation, StoreOperation::Commit(_));
+            match (is_commit, is_durable) {
+                (true, true) => self.take_effect(&key),
+                (true, false) => self.refuse_commit(&key),
+                (false, true) => {}
+                (false, false) => self.condemn(&key),
+            }
+        }
+    }
+}
+
+impl Subscription {
+    /// All up to `number` is in the hands of the application. What was never delivered cannot be.
+    pub(super) fn hand_over(&mut self, number: u64) {
+        self.handed_over = self.handed_over.max(number.min(self.delivered));
+    }
+
+    /// Whether it has credit for one more, given the numbers that it has and that are not settled.
+    #[must_use]
+    pub fn has_room(&self, held: &[u64]) -> bool {
+        match self.credit {
+            Credit::Explicit => self.granted > 0,
+            Credit::Window { prefetch, extension } => {
+                let in_hands = held.iter().filter(|number| **number <= self.handed_over).count();
+                let widened = extension.map_or(in_hands, |extension| in_hands.min(extension as usize));
+                held.len() < prefetch as usize + widened
+            }
+        }
+    }
+}
+
+/// The cause of a death that nobody gave a reason for.
+pub(super) fn death_by(cause: Option<&Cause>) -> Death {
+    cause.map_or(Death::Returned, |cause| Death::Failure(cause.clone()))
+}

@@ -1,0 +1,154 @@
+//! Judging dispatches: each was the next one of its subscription, within its credit.
+
+use corriere_broker::machine::{ConnectionKey, Effects};
+use corriere_core::provider::{Credit, Dispatch};
+
+use super::checks::Run;
+use super::effects::check_dead_letter;
+use super::entry::{Holder, Place, SubscriptionKey, id_of};
+use super::session::Subscription;
+use super::{Judgement, Model, Violation, violation};
+
+impl Model {
+    /// The dispatches of one subscription come in order, those of several in any order that the rules allow. A
+    /// message goes to one subscription only, so taking any dispatch that is right never spoils another.
+    pub(super) fn check_deliveries(&mut self, effects: &Effects) -> Judgement {
+        let mut left: Vec<(SubscriptionKey, &Dispatch)> = effects
+            .deliveries
+            .iter()
+            .flat_map(|(connection, batch)| {
+                batch.iter().map(|dispatch| ((*connection, dispatch.subscription), dispatch))
+            })
+            .collect();
+        while !left.is_empty() {
+            let mut objection = None;
+            let mut accepted = None;
+            for (index, (key, dispatch)) in left.iter().enumerate() {
+                let is_first = left[..index].iter().all(|(other, _)| other != key);
+                if !is_first {
+                    continue;
+                }
+                match self.judge_dispatch(key, dispatch) {
+                    Ok(entry) => {
+                        accepted = Some((index, entry));
+                        break;
+                    }
+                    Err(violation) => objection = objection.or(Some(violation)),
+                }
+            }
+            let Some((index, entry)) = accepted else {
+                return Err(objection.unwrap_or_else(|| Violation("a dispatch for nobody".to_owned())));
+            };
+            let (key, dispatch) = left.remove(index);
+            self.hand_out(&key, dispatch, entry);
+        }
+        Ok(())
+    }
+
+    /// The entry that a dispatch delivers, if it may.
+    fn judge_dispatch(&self, key: &SubscriptionKey, dispatch: &Dispatch) -> Result<usize, Violation> {
+        let name = format!("{} for {key:?}", id_of(&dispatch.message));
+        let Some(subscription) = self.subscription(key).filter(|subscription| subscription.is_open) else {
+            violation!("{name} is dispatched to a subscription that is not open");
+        };
+        if !self.has_room(subscription) {
+            violation!("{name} is dispatched beyond the credit of {subscription:?}");
+        }
+        let Some(index) = self.next_for(subscription) else {
+            violation!("{name} is dispatched although nothing is ready");
+        };
+        let entry = &self.entries[index];
+        if entry.id() != id_of(&dispatch.message) {
+            violation!("{name} is dispatched although {} at {:?} is next", entry.id(), entry.position);
+        }
+        if dispatch.number != subscription.delivered + 1 {
+            violation!("{name} is number {}, expected {}", dispatch.number, subscription.delivered + 1);
+        }
+        if dispatch.epoch != subscription.epoch {
+            violation!("{name} is of epoch {}, expected {}", dispatch.epoch, subscription.epoch);
+        }
+        if dispatch.delivery_count != entry.failed + 1 {
+            violation!("{name} is delivery {}, expected {}", dispatch.delivery_count, entry.failed + 1);
+        }
+        match &entry.dead_letter {
+            Some(letter) => check_dead_letter(&dispatch.message, letter)?,
+            None if dispatch.message != entry.message => {
+                violation!("{name} was changed: {:?}", dispatch.message)
+            }
+            None => {}
+        }
+        Ok(index)
+    }
+
+    /// The message that the subscription gets next, its credit apart.
+    pub(super) fn next_for(&self, subscription: &Subscription) -> Option<usize> {
+        let lying = || {
+            self.entries
+                .iter()
+                .enumerate()
+                .filter(|(_, entry)| entry.holder.is_none() && entry.place == subscription.place)
+        };
+        // What it gave back comes first, in the old order, each when it is due; nothing new before it.
+        let reserved = lying()
+            .filter(|(_, entry)| entry.reserved_for == Some(subscription.key))
+            .min_by_key(|(_, entry)| entry.position);
+        if let Some((index, entry)) = reserved {
+            return (!entry.is_delayed(self.now)).then_some(index);
+        }
+        lying()
+            .filter(|(_, entry)| entry.reserved_for.is_none() && !entry.is_delayed(self.now))
+            .min_by_key(|(_, entry)| entry.position)
+            .map(|(index, _)| index)
+    }
+
+    /// Whether the subscription may be sent one more.
+    pub(super) fn has_room(&self, subscription: &Subscription) -> bool {
+        let held: Vec<u64> = self
+            .entries
+            .iter()
+            .filter_map(|entry| entry.holder.as_ref())
+            .filter(|holder| holder.subscription == subscription.key)
+            .map(|holder| holder.number)
+            .collect();
+        subscription.has_room(&held)
+    }
+
+    fn hand_out(&mut self, key: &SubscriptionKey, dispatch: &Dispatch, index: usize) {
+        let entry = &mut self.entries[index];
+        let was_reserved = entry.reserved_for.take().is_some();
+        entry.holder = Some(Holder { subscription: *key, number: dispatch.number, lock: None });
+        let place = entry.place.clone();
+        if dispatch.delivery_count > 1 {
+            self.count(place.destination()).redelivered += 1;
+        }
+        if let Some(subscription) = self.subscription_mut(key) {
+            subscription.delivered = dispatch.number;
+            if subscription.credit == Credit::Explicit {
+                subscription.granted -= 1;
+            }
+        }
+        if let Place::Queue(queue) = place
+            && !was_reserved
+        {
+            Run::note(&mut self.runs, &queue, *key);
+        }
+    }
+
+    /// The numbers that a subscription has and that are not settled, in their order.
+    #[must_use]
+    pub fn unsettled(
+        &self,
+        connection: ConnectionKey,
+        subscription: corriere_core::SubscriptionId,
+    ) -> Vec<u64> {
+        let key = (connection, subscription);
+        let mut numbers: Vec<u64> = self
+            .entries
+            .iter()
+            .filter(|entry| entry.is_plainly_with(&key))
+            .filter_map(|entry| entry.holder.as_ref().map(|holder| holder.number))
+            .collect();
+        numbers.sort_unstable();
+        numbers
+    }
+}

@@ -1,0 +1,232 @@
+//! Judging what the machine did in a step.
+
+use corriere_broker::Counts;
+use corriere_broker::machine::{BatchId, Effects};
+use corriere_broker::store::StoreOperation;
+use corriere_core::{Destination, Message, Timestamp};
+
+use super::entry::{DeadLetter, Death, Verdict, id_of};
+use super::session::Origin;
+use super::{Batch, Judgement, Model, violation};
+
+impl Model {
+    /// Judges the effects that the machine gave for the input that [`Model::take`] took last. `counts` asks the
+    /// machine for the counts of a destination.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn check(&mut self, effects: &Effects, counts: impl Fn(&Destination) -> Option<Counts>) -> Judgement {
+        for (id, operations) in &effects.store {
+            self.note_batch(*id, operations)?;
+        }
+        self.settle_commits();
+        self.admit_parked();
+        self.match_entering()?;
+        self.check_deliveries(effects)?;
+        for (ticket, outcome) in &effects.confirmations {
+            self.tickets.answer(*ticket, outcome)?;
+        }
+        self.forget_closed_subscriptions();
+        self.tickets.check(self.batches.is_empty())?;
+        self.check_wake(effects.wake_at)?;
+        self.check_quiescence()?;
+        self.check_fairness()?;
+        self.check_durable()?;
+        self.check_counts(counts)
+    }
+
+    fn note_batch(&mut self, id: BatchId, operations: &[StoreOperation]) -> Judgement {
+        let mut settles = false;
+        for operation in operations {
+            match operation {
+                StoreOperation::Commit((identity, transaction)) => {
+                    let key = self.transaction_key(identity, transaction);
+                    let Some(key) = key else { violation!("{operation:?} is of no open transaction") };
+                    if self.waits_for_memory(&key) {
+                        violation!("{key:?} is committed although a send of it waits for memory");
+                    }
+                    let asked = self.transaction_mut(&key).filter(|transaction| transaction.commit.is_some());
+                    let Some(transaction) = asked else { violation!("nobody asked for {operation:?}") };
+                    transaction.commit_batch = Some(id);
+                }
+                StoreOperation::Append { queue, message, transaction: Some((identity, transaction)) } => {
+                    let key = self.transaction_key(identity, transaction);
+                    let Some(key) = key else { violation!("{operation:?} is of no open transaction") };
+                    self.note_transacted_append(&key, queue, message)?;
+                }
+                StoreOperation::Remove { transaction: None, .. } | StoreOperation::DeliveryState { .. } => {
+                    settles = true;
+                }
+                _ => {}
+            }
+        }
+        // What is written must be written before the acknowledgement that wrote it is confirmed.
+        if settles && let Some(ticket) = self.acknowledging {
+            self.tickets.wait_for(ticket, id);
+        }
+        self.batches.push(Batch { id, operations: operations.to_vec() });
+        Ok(())
+    }
+
+    /// A transacted append is a send of the transaction, or the dead letter of a message that it condemned.
+    fn note_transacted_append(
+        &mut self,
+        key: &super::TransactionKey,
+        queue: &Destination,
+        message: &std::sync::Arc<Message>,
+    ) -> Judgement {
+        let is_sent = self.transaction_mut(key).is_some_and(|transaction| {
+            transaction.sends.iter().any(|send| {
+                send.message == *message && send.message.headers().destination.as_ref() == Some(queue)
+            })
+        });
+        if is_sent {
+            return Ok(());
+        }
+        let condemned = self.entries.iter().position(|entry| {
+            entry.is_locked_by(key)
+                && entry.id() == id_of(message)
+                && !matches!(entry.lock().map(|lock| &lock.verdict), Some(Verdict::Acknowledged))
+                && self.dead_letter_queue(entry.place.destination()) == *queue
+        });
+        let Some(index) = condemned else {
+            violation!("{key:?} appends {} to {queue}, which it neither sent nor condemned", id_of(message));
+        };
+        if let Some(lock) = self.entries[index].holder.as_mut().and_then(|holder| holder.lock.as_mut()) {
+            lock.copy = Some(std::sync::Arc::clone(message));
+        }
+        Ok(())
+    }
+
+    /// Every persistent message on its way into a queue must be in a batch from the step in which it set out, a dead
+    /// letter in the same batch that removes it from where it died.
+    fn match_entering(&mut self) -> Judgement {
+        for index in 0..self.entering.len() {
+            if self.entering[index].batch.is_some() {
+                continue;
+            }
+            let entering = &self.entering[index];
+            let taken: Vec<BatchId> = self.entering[..index]
+                .iter()
+                .filter(|other| {
+                    other.queue == entering.queue && id_of(&other.message) == id_of(&entering.message)
+                })
+                .filter_map(|other| other.batch)
+                .collect();
+            let found = self.batches.iter().find_map(|batch| {
+                let appended = batch.operations.iter().find_map(|operation| match operation {
+                    StoreOperation::Append { queue, message, transaction: None }
+                        if *queue == entering.queue && id_of(message) == id_of(&entering.message) =>
+                    {
+                        Some(message)
+                    }
+                    _ => None,
+                })?;
+                (!taken.contains(&batch.id)).then(|| (batch, std::sync::Arc::clone(appended)))
+            });
+            let Some((batch, message)) = found else {
+                violation!("{} was not given to the store for {}", id_of(&entering.message), entering.queue);
+            };
+            match &entering.origin {
+                Origin::Sent(_) if message != entering.message => {
+                    violation!("another message is stored than the one that was sent: {message:?}");
+                }
+                Origin::Moved(letter) => {
+                    check_dead_letter(&message, letter)?;
+                    let is_removed = letter.source.is_topic()
+                        || batch.operations.iter().any(|operation| {
+                            matches!(operation, StoreOperation::Remove { stored, .. }
+                                if stored.queue == letter.source && stored.message == id_of(&message))
+                        });
+                    if !is_removed {
+                        violation!("{} is moved to {} in two batches", id_of(&message), entering.queue);
+                    }
+                }
+                Origin::Sent(_) => {}
+            }
+            let id = batch.id;
+            self.entering[index].batch = Some(id);
+            self.entering[index].message = message;
+        }
+        self.order_entering();
+        Ok(())
+    }
+
+    /// What is in one batch becomes visible in the order of its operations.
+    fn order_entering(&mut self) {
+        let batches = &self.batches;
+        self.entering.sort_by_key(|entering| {
+            batches.iter().enumerate().find(|(_, batch)| Some(batch.id) == entering.batch).map(
+                |(place, batch)| {
+                    let operation = batch.operations.iter().position(|operation| {
+                        matches!(operation, StoreOperation::Append { queue, message, .. }
+                        if *queue == entering.queue && id_of(message) == id_of(&entering.message))
+                    });
+                    (place, operation)
+                },
+            )
+        });
+    }
+}
+
+/// Judges the copy that lies in a dead letter queue.
+pub(super) fn check_dead_letter(copy: &Message, letter: &DeadLetter) -> Judgement {
+    let original = &letter.original;
+    let id = id_of(original);
+    if id_of(copy) != id || copy.body() != original.body() {
+        violation!("the dead letter of {id} is not its copy: {copy:?}");
+    }
+    let (kept, of) = (copy.headers(), original.headers());
+    if kept.priority != of.priority
+        || kept.delivery_mode != of.delivery_mode
+        || kept.timestamp != of.timestamp
+        || kept.correlation_id != of.correlation_id
+    {
+        violation!("the dead letter of {id} has other headers: {kept:?}");
+    }
+    if kept.expiration.is_some() {
+        violation!("the dead letter of {id} can expire");
+    }
+    let original_expiration = of.expiration.map(|expiration: Timestamp| expiration.0.to_string());
+    expect_property(copy, "dlqOriginalExpiration", original_expiration.as_deref())?;
+    expect_property(copy, "dlqOriginalDestination", Some(&letter.source.to_string()))?;
+    expect_property(copy, "dlqTime", Some(&letter.at.0.to_string()))?;
+    expect_property(copy, "JMSXDeliveryCount", Some(&letter.deliveries.to_string()))?;
+    let cause = text_of(copy, "dlqDeliveryFailureCause").unwrap_or_default();
+    let (is_named, listener) = match &letter.cause {
+        Death::Expired => (cause.starts_with("expired"), None),
+        Death::Failure(failure) => (cause.contains(&*failure.text), failure.listener.as_deref()),
+        Death::Returned => (!cause.is_empty(), None),
+    };
+    if !is_named {
+        violation!("the dead letter of {id} names the cause `{cause}` where it died of {:?}", letter.cause);
+    }
+    expect_property(copy, "dlqListener", listener)?;
+    let added = ["dlq", "JMSXDeliveryCount"];
+    for (name, value) in original.properties().iter() {
+        let is_kept =
+            added.iter().any(|prefix| name.starts_with(prefix)) || copy.properties().get(name) == Some(value);
+        if !is_kept {
+            violation!("the dead letter of {id} lost its property {name}");
+        }
+    }
+    Ok(())
+}
+
+fn expect_property(copy: &Message, name: &str, expected: Option<&str>) -> Judgement {
+    let found = text_of(copy, name);
+    if found.as_deref() != expected {
+        violation!("the dead letter of {} has {name} = {found:?}, expected {expected:?}", id_of(copy));
+    }
+    Ok(())
+}
+
+fn text_of(message: &Message, name: &str) -> Option<String> {
+    use corriere_core::Value;
+    message.properties().get(name).map(|value| match value {
+        Value::Int(number) => number.to_string(),
+        Value::Long(number) => number.to_string(),
+        Value::String(text) => text.to_string(),
+        other => format!("{other:?}"),
+    })
+}

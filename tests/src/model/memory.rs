@@ -1,0 +1,92 @@
+//! Memory: what is counted, who is parked, who is admitted.
+
+use corriere_broker::machine::{ConnectionKey, Ticket};
+use corriere_core::provider::Send;
+
+use super::session::{Entering, Origin, Parked, TransactedSend};
+use super::{Answer, Model};
+
+impl Model {
+    /// Bytes of live messages, each counted once however many queues it is on. Uncommitted sends are counted too.
+    #[must_use]
+    pub fn memory_used(&self) -> u64 {
+        let lying = self.entries.iter().map(|entry| (entry.instance, entry.message.size()));
+        let entering = self.entering.iter().map(|entering| (entering.instance, entering.message.size()));
+        let uncommitted = self
+            .transactions
+            .iter()
+            .flat_map(|transaction| &transaction.sends)
+            .map(|send| (send.instance, send.message.size()));
+        let mut live: Vec<(u64, usize)> = lying.chain(entering).chain(uncommitted).collect();
+        live.sort_unstable();
+        live.dedup_by_key(|(instance, _)| *instance);
+        live.iter().map(|(_, size)| *size as u64).sum()
+    }
+
+    /// A message larger than the limit is admitted when nothing else is there.
+    fn fits(&self, size: usize) -> bool {
+        let used = self.memory_used();
+        used == 0 || used + size as u64 <= self.settings.memory_limit
+    }
+
+    /// A send arrives. Who comes while others are parked is parked behind them.
+    pub(super) fn send(&mut self, connection: ConnectionKey, ticket: Ticket, send: &Send) {
+        let wait = send.deadline.unwrap_or(self.settings.send_deadline);
+        let parked = Parked {
+            connection,
+            ticket,
+            message: std::sync::Arc::clone(&send.message),
+            transaction: send.transaction.clone(),
+            deadline: self.now.saturating_add(wait),
+        };
+        if self.parked.is_empty() && self.fits(send.message.size()) {
+            self.admit(parked);
+        } else {
+            self.parked.push(parked);
+            self.tickets.hold(connection, ticket);
+        }
+    }
+
+    /// First in, first out: who is behind one that does not fit waits with it.
+    pub(super) fn admit_parked(&mut self) {
+        while let Some(first) = self.parked.first()
+            && self.fits(first.message.size())
+        {
+            let first = self.parked.remove(0);
+            self.admit(first);
+        }
+    }
+
+    /// At its deadline a parked send fails, and the transaction that it belongs to with it.
+    pub(super) fn fail_parked_sends(&mut self) {
+        while let Some(index) = self.parked.iter().position(|parked| parked.deadline <= self.now) {
+            let parked = self.parked.remove(index);
+            self.tickets.owe(parked.connection, parked.ticket, Answer::MemoryFull);
+            if let Some(id) = parked.transaction {
+                self.condemn(&(parked.connection, id));
+            }
+        }
+    }
+
+    fn admit(&mut self, parked: Parked) {
+        let Parked { connection, ticket, message, transaction, .. } = parked;
+        let instance = self.next_instance();
+        let destination =
+            message.headers().destination.clone().expect("a message at the seam has a destination");
+        if let Some(id) = transaction {
+            // Confirmed when it is accepted, durable or not: the commit is what must be durable.
+            self.tickets.owe_eventually(connection, ticket);
+            if let Some(transaction) = self.transaction_mut(&(connection, id)) {
+                transaction.sends.push(TransactedSend { message, instance });
+            }
+        } else if message.headers().is_persistent() && !destination.is_topic() {
+            // Visible and confirmed when it is durable.
+            self.tickets.hold(connection, ticket);
+            let origin = Origin::Sent(ticket);
+            self.entering.push(Entering { queue: destination, message, instance, origin, batch: None });
+        } else {
+            self.tickets.owe(connection, ticket, Answer::Done);
+            self.publish(&destination, &message, instance, connection);
+        }
+    }
+}

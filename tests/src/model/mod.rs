@@ -1,0 +1,171 @@
+//! A model of the broker's delivery semantics: plain, slow, and made from the rules rather than from the broker.
+//!
+//! It takes the same inputs as `corriere_broker::machine::Machine` and then judges the machine's effects. Where the
+//! rules leave a choice (which of two consumers gets a message) the machine's choice is checked, not predicted; where
+//! they leave none (the next message of a subscription, its number, its count, what must not be left lying) the
+//! model insists. Everything is a vector that is scanned from end to end.
+//!
+//! One step goes `model.take(..)`, `machine.step(..)`, `model.check(..)`.
+
+mod acknowledge;
+mod answers;
+mod checks;
+mod commands;
+mod deliveries;
+mod durable;
+mod effects;
+mod entry;
+mod fate;
+mod memory;
+mod session;
+mod transactions;
+
+use corriere_broker::machine::{BatchId, ConnectionKey, Ticket};
+use corriere_broker::store::StoreOperation;
+use corriere_broker::{Counts, Settings};
+use corriere_core::{Destination, Timestamp};
+
+pub use answers::Answer;
+pub use durable::Durable;
+pub use entry::{
+    DeadLetter, Death, Entry, Holder, Lock, Place, SubscriptionKey, TransactionKey, Verdict, id_of,
+};
+pub use session::{
+    Connection, Entering, Origin, Parked, Producer, Session, Subscription, TransactedSend, Transaction,
+};
+
+use answers::Tickets;
+use checks::Run;
+
+/// What the machine did against the rules, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation(pub String);
+
+/// Whether the rules are kept so far.
+pub type Judgement = Result<(), Violation>;
+
+/// Ends a judgement with a violation.
+macro_rules! violation {
+    ($($argument:tt)*) => {
+        return Err($crate::model::Violation(format!($($argument)*)))
+    };
+}
+use violation;
+
+/// A batch that the store has not answered.
+#[derive(Debug)]
+struct Batch {
+    id: BatchId,
+    operations: Vec<StoreOperation>,
+}
+
+/// Everything that the model knows of the broker.
+#[derive(Debug)]
+pub struct Model {
+    settings: Settings,
+    now: Timestamp,
+    connections: Vec<Connection>,
+    sessions: Vec<Session>,
+    producers: Vec<Producer>,
+    subscriptions: Vec<Subscription>,
+    transactions: Vec<Transaction>,
+    entries: Vec<Entry>,
+    entering: Vec<Entering>,
+    parked: Vec<Parked>,
+    batches: Vec<Batch>,
+    durable: Durable,
+    tickets: Tickets,
+    /// The acknowledgement that this step took.
+    acknowledging: Option<Ticket>,
+    counts: Vec<(Destination, Counts)>,
+    runs: Vec<Run>,
+    instances: u64,
+    positions: u64,
+}
+
+impl Model {
+    /// A broker without any destination.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            now: Timestamp::default(),
+            connections: Vec::new(),
+            sessions: Vec::new(),
+            producers: Vec::new(),
+            subscriptions: Vec::new(),
+            transactions: Vec::new(),
+            entries: Vec::new(),
+            entering: Vec::new(),
+            parked: Vec::new(),
+            batches: Vec::new(),
+            durable: Durable::default(),
+            tickets: Tickets::default(),
+            acknowledging: None,
+            counts: Vec::new(),
+            runs: Vec::new(),
+            instances: 0,
+            positions: 0,
+        }
+    }
+
+    /// The latest moment that the model has heard of.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// All messages in queues.
+    #[must_use]
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// All subscriptions that may still settle something.
+    #[must_use]
+    pub fn subscriptions(&self) -> &[Subscription] {
+        &self.subscriptions
+    }
+
+    /// The transactions that have not ended.
+    #[must_use]
+    pub fn transactions(&self) -> &[Transaction] {
+        &self.transactions
+    }
+
+    /// The destinations that were ever counted at.
+    pub fn destinations(&self) -> impl Iterator<Item = &Destination> {
+        self.counts.iter().map(|(destination, _)| destination)
+    }
+
+    /// The operations of the batches that the store has not answered, oldest first.
+    pub fn unanswered_batches(&self) -> impl Iterator<Item = (BatchId, &[StoreOperation])> {
+        self.batches.iter().map(|batch| (batch.id, &*batch.operations))
+    }
+
+    /// Sends that wait for memory.
+    #[must_use]
+    pub fn parked(&self) -> &[Parked] {
+        &self.parked
+    }
+
+    fn connection_is_open(&self, key: ConnectionKey) -> bool {
+        self.connections.iter().any(|connection| connection.key == key && connection.is_open)
+    }
+
+    fn subscription(&self, key: &SubscriptionKey) -> Option<&Subscription> {
+        self.subscriptions.iter().find(|subscription| subscription.key == *key)
+    }
+
+    fn subscription_mut(&mut self, key: &SubscriptionKey) -> Option<&mut Subscription> {
+        self.subscriptions.iter_mut().find(|subscription| subscription.key == *key)
+    }
+
+    fn count(&mut self, destination: &Destination) -> &mut Counts {
+        let index = self.counts.iter().position(|(counted, _)| counted == destination).unwrap_or_else(|| {
+            self.counts.push((destination.clone(), Counts::default()));
+            self.counts.len() - 1
+        });
+        &mut self.counts[index].1
+    }
+}
