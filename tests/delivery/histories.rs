@@ -46,18 +46,18 @@ fn no_history_breaks_a_rule_of_delivery() {
             let mut world = World::new(settings);
             play(&mut world, &history).map_err(|Violation(text)| {
                 has_failed.set(true);
-                TestCaseError::fail(format!("{text}\n\nwhat happened:\n{}", world.log()))
+                TestCaseError::fail(format!("what happened:\n{}\n\n{text}", world.log()))
             })
         },
     );
     if let Err(error) = outcome {
         let (reason, history) = match error {
             TestError::Fail(reason, (settings, history)) => {
-                (reason, format!("{settings:#?}\n{}", lines(&history)))
+                (reason, format!("{settings:?}\n{}", lines(&history)))
             }
             TestError::Abort(reason) => (reason, String::new()),
         };
-        panic!("seed {seed}: {reason}\n\nthe history, as short as it gets:\n{history}");
+        panic!("seed {seed}; the history, as short as it gets:\n{history}\n{reason}");
     }
 }
 

@@ -179,7 +179,7 @@ pub(crate) fn settings() -> impl Strategy<Value = Settings> {
 
 /// A history.
 pub(crate) fn history() -> impl Strategy<Value = Vec<Operation>> {
-    prop::collection::vec(operation(), 30..200)
+    prop::collection::vec(operation(), 1..200)
 }
 
 fn operation() -> impl Strategy<Value = Operation> {

@@ -4,7 +4,7 @@ use corriere_broker::machine::ConnectionKey;
 use corriere_core::provider::{Ack, AckKind, Cause, CauseKind};
 use std::time::Duration;
 
-use super::entry::{Death, Lock, SubscriptionKey, Verdict};
+use super::entry::{Death, SubscriptionKey, TransactionKey};
 use super::fate::Return;
 use super::{Answer, Model};
 
@@ -26,17 +26,21 @@ impl Model {
         if !matches!(ack.kind, AckKind::Expired | AckKind::Unmatched) {
             subscription.hand_over(ack.last);
         }
-        match (&ack.kind, transaction) {
-            (AckKind::Delivered, _) => {}
-            (AckKind::Standard | AckKind::Individual, transaction) => {
-                self.judge(&key, ack, &Verdict::Acknowledged, transaction);
+        match &ack.kind {
+            AckKind::Delivered => {}
+            AckKind::Standard | AckKind::Individual | AckKind::Unmatched => {
+                self.settle_range(&key, ack, transaction.as_ref());
             }
-            (AckKind::Poison { cause }, transaction) => {
-                self.judge(&key, ack, &Verdict::Poison(cause.clone()), transaction);
+            // These say what has happened already, and no rollback makes it not have happened: at once.
+            AckKind::Poison { cause } => self.condemn_range(&key, ack, cause),
+            AckKind::Expired => {
+                while let Some(index) = self.position_in_range(&key, ack) {
+                    let deliveries = self.entries[index].failed;
+                    self.bury(index, Death::Expired, deliveries);
+                }
             }
-            (AckKind::Expired, transaction) => self.judge(&key, ack, &Verdict::Expired, transaction),
-            (AckKind::Redelivered { delay, cause }, _) => self.redeliver(&key, ack, *delay, cause),
-            (AckKind::Retained, _) => {
+            AckKind::Redelivered { delay, cause } => self.redeliver(&key, ack, *delay, cause),
+            AckKind::Retained => {
                 for entry in &mut self.entries {
                     if entry.is_plainly_with(&key)
                         && entry.holder.as_ref().is_some_and(|holder| is_in_range(ack, holder.number))
@@ -45,46 +49,36 @@ impl Model {
                     }
                 }
             }
-            (AckKind::Unmatched, _) => return Answer::Whatever,
         }
         Answer::Done
     }
 
     /// Settles a range, now or with its transaction. Numbers that are settled already are passed over.
-    fn judge(
-        &mut self,
-        key: &SubscriptionKey,
-        ack: &Ack,
-        verdict: &Verdict,
-        transaction: Option<super::TransactionKey>,
-    ) {
+    fn settle_range(&mut self, key: &SubscriptionKey, ack: &Ack, transaction: Option<&TransactionKey>) {
         while let Some(index) = self.position_in_range(key, ack) {
-            if let (Some(transaction), Some(holder)) = (&transaction, &mut self.entries[index].holder) {
-                let lock = Lock { transaction: transaction.clone(), verdict: verdict.clone(), copy: None };
-                holder.lock = Some(lock);
+            if let (Some(transaction), Some(holder)) = (transaction, &mut self.entries[index].holder) {
+                holder.locked_by = Some(transaction.clone());
             } else {
-                self.execute(index, verdict);
+                self.settle(index);
             }
         }
     }
 
-    /// A verdict takes effect.
-    pub(super) fn execute(&mut self, index: usize, verdict: &Verdict) {
-        let failed = self.entries[index].failed;
-        match verdict {
-            Verdict::Acknowledged => self.settle(index),
-            Verdict::Expired => self.bury(index, Death::Expired, failed),
-            Verdict::Poison(cause) if self.entries[index].place.holds_dead_letters() => {
-                let policy = self.policy_of_holder(index);
-                let not_before = Some(policy.next_delivery(self.now, failed + 1));
-                let death = Death::Failure(cause.clone());
+    /// A dead letter that is condemned has nowhere to go: it comes back, counted, after the delay.
+    fn condemn_range(&mut self, key: &SubscriptionKey, ack: &Ack, cause: &Cause) {
+        while let Some(index) = self.position_in_range(key, ack) {
+            let (policy, death) = (self.policy_of_holder(index), Death::Failure(cause.clone()));
+            // The delivery that it is condemned in was made.
+            let failed = self.entries[index].failed + 1;
+            if self.entries[index].place.holds_dead_letters() {
+                let not_before = Some(policy.next_delivery(self.now, failed));
                 self.give_back(
                     index,
                     Return { is_counted: true, death, policy, not_before, reserved_for: None },
                 );
+            } else {
+                self.bury(index, death, failed);
             }
-            // The delivery that it is condemned in was made.
-            Verdict::Poison(cause) => self.bury(index, Death::Failure(cause.clone()), failed + 1),
         }
     }
 

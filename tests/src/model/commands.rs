@@ -24,6 +24,8 @@ impl Model {
             }),
             Input::Command { connection, ticket, command } => self.command(*connection, *ticket, command),
             Input::Vanished { connection } => {
+                // What it sent and what is still parked was never accepted; an orderly close leaves it in the line.
+                self.parked.retain(|parked| parked.connection != *connection);
                 self.end_connection(*connection);
                 self.tickets.forget(*connection);
             }
@@ -36,11 +38,13 @@ impl Model {
             Input::Tick => {}
         }
         self.admit_parked();
+        self.settle_commits();
         self.disturb(input);
     }
 
-    /// Expiry first, as it makes room for parked sends; then their deadlines.
+    /// At one moment deadlines come before expiry, which makes room for parked sends.
     fn let_time_pass(&mut self) {
+        self.fail_parked_sends();
         let mut index = 0;
         while index < self.entries.len() {
             if !self.expire_if_due(index) {
@@ -48,7 +52,6 @@ impl Model {
             }
         }
         self.admit_parked();
-        self.fail_parked_sends();
     }
 
     fn command(&mut self, connection: ConnectionKey, ticket: Ticket, command: &Command) {
@@ -145,7 +148,7 @@ impl Model {
             Command::Commit { transaction, .. } => return self.commit(connection, ticket, transaction),
             Command::Rollback { transaction, cause } => {
                 let key = (connection, transaction.clone());
-                if self.transaction_mut(&key).is_none_or(|transaction| transaction.commit.is_some()) {
+                if self.transaction_mut(&key).is_none_or(|transaction| transaction.commit_batch.is_some()) {
                     Answer::Unknown
                 } else {
                     self.roll_back(&key, cause.as_ref());
@@ -227,7 +230,14 @@ impl Model {
     pub(super) fn recall(&mut self, key: &SubscriptionKey) {
         let Some(subscription) = self.subscription(key) else { return };
         let (handed_over, policy) = (subscription.handed_over, subscription.policy.clone());
+        let unseen = self.unsettled(key.0, key.1).into_iter().filter(|number| *number > handed_over).count();
         self.give_back_all(key, |number| number > handed_over, false, &Death::Returned, &policy);
+        // Explicit credit that went into what comes back unseen is free again.
+        if let Some(subscription) = self.subscription_mut(key)
+            && subscription.credit == Credit::Explicit
+        {
+            subscription.granted += unseen as u64;
+        }
     }
 
     fn close_session(&mut self, session: &Session) {
@@ -260,12 +270,6 @@ impl Model {
 
     /// As if everything had been closed, with what is known of the handed-over marks.
     fn end_connection(&mut self, key: ConnectionKey) {
-        let dropped: Vec<_> =
-            self.parked.iter().filter(|parked| parked.connection == key).map(|p| p.ticket).collect();
-        self.parked.retain(|parked| parked.connection != key);
-        for ticket in dropped {
-            self.tickets.owe(key, ticket, Answer::Refused);
-        }
         let open: Vec<TransactionId> = self
             .transactions
             .iter()

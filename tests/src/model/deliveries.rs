@@ -116,7 +116,7 @@ impl Model {
     fn hand_out(&mut self, key: &SubscriptionKey, dispatch: &Dispatch, index: usize) {
         let entry = &mut self.entries[index];
         let was_reserved = entry.reserved_for.take().is_some();
-        entry.holder = Some(Holder { subscription: *key, number: dispatch.number, lock: None });
+        entry.holder = Some(Holder { subscription: *key, number: dispatch.number, locked_by: None });
         let place = entry.place.clone();
         if dispatch.delivery_count > 1 {
             self.count(place.destination()).redelivered += 1;

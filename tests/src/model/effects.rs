@@ -5,7 +5,7 @@ use corriere_broker::machine::{BatchId, Effects};
 use corriere_broker::store::StoreOperation;
 use corriere_core::{Destination, Message, Timestamp};
 
-use super::entry::{DeadLetter, Death, Verdict, id_of};
+use super::entry::{DeadLetter, Death, id_of};
 use super::session::Origin;
 use super::{Batch, Judgement, Model, violation};
 
@@ -19,8 +19,6 @@ impl Model {
         for (id, operations) in &effects.store {
             self.note_batch(*id, operations)?;
         }
-        self.settle_commits();
-        self.admit_parked();
         self.match_entering()?;
         self.check_deliveries(effects)?;
         for (ticket, outcome) in &effects.confirmations {
@@ -68,7 +66,7 @@ impl Model {
         Ok(())
     }
 
-    /// A transacted append is a send of the transaction, or the dead letter of a message that it condemned.
+    /// Only what a transaction sends is appended in its name.
     fn note_transacted_append(
         &mut self,
         key: &super::TransactionKey,
@@ -80,20 +78,8 @@ impl Model {
                 send.message == *message && send.message.headers().destination.as_ref() == Some(queue)
             })
         });
-        if is_sent {
-            return Ok(());
-        }
-        let condemned = self.entries.iter().position(|entry| {
-            entry.is_locked_by(key)
-                && entry.id() == id_of(message)
-                && !matches!(entry.lock().map(|lock| &lock.verdict), Some(Verdict::Acknowledged))
-                && self.dead_letter_queue(entry.place.destination()) == *queue
-        });
-        let Some(index) = condemned else {
-            violation!("{key:?} appends {} to {queue}, which it neither sent nor condemned", id_of(message));
-        };
-        if let Some(lock) = self.entries[index].holder.as_mut().and_then(|holder| holder.lock.as_mut()) {
-            lock.copy = Some(std::sync::Arc::clone(message));
+        if !is_sent {
+            violation!("{key:?} appends {} to {queue}, which it did not send", id_of(message));
         }
         Ok(())
     }

@@ -85,19 +85,13 @@ impl Entry {
     pub fn is_plainly_with(&self, subscription: &SubscriptionKey) -> bool {
         self.holder
             .as_ref()
-            .is_some_and(|holder| holder.subscription == *subscription && holder.lock.is_none())
+            .is_some_and(|holder| holder.subscription == *subscription && holder.locked_by.is_none())
     }
 
     /// Whether an acknowledgement of `transaction` waits on it.
     #[must_use]
     pub fn is_locked_by(&self, transaction: &TransactionKey) -> bool {
-        self.lock().is_some_and(|lock| lock.transaction == *transaction)
-    }
-
-    /// The acknowledgement within a transaction that waits on it.
-    #[must_use]
-    pub fn lock(&self) -> Option<&Lock> {
-        self.holder.as_ref().and_then(|holder| holder.lock.as_ref())
+        self.holder.as_ref().is_some_and(|holder| holder.locked_by.as_ref() == Some(transaction))
     }
 
     /// Whether it waits for its time.
@@ -114,30 +108,8 @@ pub struct Holder {
     pub subscription: SubscriptionKey,
     /// The number of the delivery.
     pub number: u64,
-    /// Set when it was acknowledged within a transaction that has not ended.
-    pub lock: Option<Lock>,
-}
-
-/// An acknowledgement that waits for its transaction.
-#[derive(Clone, Debug)]
-pub struct Lock {
-    /// The transaction.
-    pub transaction: TransactionKey,
-    /// What a commit makes of the message.
-    pub verdict: Verdict,
-    /// The dead letter that was written to the store for a poison verdict.
-    pub copy: Option<Arc<Message>>,
-}
-
-/// What an acknowledgement makes of a message.
-#[derive(Clone, Debug)]
-pub enum Verdict {
-    /// Settled.
-    Acknowledged,
-    /// To the dead letters.
-    Poison(Cause),
-    /// Past its expiration, says the client.
-    Expired,
+    /// The transaction that it was acknowledged within and that has not ended.
+    pub locked_by: Option<TransactionKey>,
 }
 
 /// What the properties of a dead letter must say.

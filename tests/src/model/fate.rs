@@ -101,20 +101,11 @@ impl Model {
     /// Takes a message from whoever has it and puts it back to its position, or into the dead letters.
     pub(super) fn give_back(&mut self, index: usize, how: Return) {
         let entry = &mut self.entries[index];
-        let holder = entry.holder.take();
+        entry.holder = None;
         if how.is_counted {
             entry.failed += 1;
         }
         let failed = entry.failed;
-        // A topic's subscription that is closed takes its private queue with it.
-        if let Place::Private { topic, subscription } = entry.place.clone()
-            && !self.subscriptions.iter().any(|other| other.key == subscription && other.is_open)
-        {
-            debug_assert!(holder.is_some());
-            self.entries.remove(index);
-            self.count(&topic).discarded += 1;
-            return;
-        }
         // A dead letter is never dead-lettered again.
         if how.is_counted
             && how.policy.is_exhausted(failed)
@@ -126,7 +117,16 @@ impl Model {
         let entry = &mut self.entries[index];
         entry.not_before = how.not_before;
         entry.reserved_for = how.reserved_for;
-        self.expire_if_due(index);
+        if self.expire_if_due(index) {
+            return;
+        }
+        // A topic's subscription that is closed takes its private queue with it.
+        if let Place::Private { topic, subscription } = self.entries[index].place.clone()
+            && !self.subscriptions.iter().any(|other| other.key == subscription && other.is_open)
+        {
+            self.entries.remove(index);
+            self.count(&topic).discarded += 1;
+        }
     }
 
     /// A message is dead: it leaves its queue, for the dead letters or for good.
@@ -134,7 +134,8 @@ impl Model {
         let entry = self.entries.remove(index);
         let source = entry.place.destination().clone();
         let is_kept = (entry.message.headers().is_persistent() || self.settings.dead_letter_non_persistent)
-            && self.settings.dead_letters != DeadLetters::Discard;
+            && self.settings.dead_letters != DeadLetters::Discard
+            && !entry.place.holds_dead_letters();
         let has_expired = matches!(cause, Death::Expired);
         let counts = self.count(&source);
         match (has_expired, is_kept) {
@@ -151,14 +152,9 @@ impl Model {
         let message = Arc::new(copy_for_the_dead_letters(&letter));
         let instance = self.next_instance();
         if message.headers().is_persistent() {
-            // It is moved in one batch, so it is visible when that is durable. A copy of a poison verdict within a
-            // transaction is in the store already, and the commit that makes it visible is happening now.
-            if let Some(copy) = entry.holder.and_then(|holder| holder.lock).and_then(|lock| lock.copy) {
-                self.enter(Place::Queue(queue), copy, instance, Some(letter));
-            } else {
-                let origin = Origin::Moved(Box::new(letter));
-                self.entering.push(Entering { queue, message, instance, origin, batch: None });
-            }
+            // It is moved in one batch, so it is visible when that is durable.
+            let origin = Origin::Moved(Box::new(letter));
+            self.entering.push(Entering { queue, message, instance, origin, batch: None });
         } else {
             self.enter(Place::Queue(queue), message, instance, Some(letter));
         }
@@ -197,11 +193,8 @@ fn copy_for_the_dead_letters(letter: &DeadLetter) -> Message {
         ("JMSXDeliveryCount", Value::Int(i32::try_from(letter.deliveries).unwrap_or(i32::MAX))),
     ];
     properties.extend(listener.map(|listener| ("dlqListener", Value::String(listener))));
-    let kept = copy.properties().clone();
-    copy.clear_properties();
-    for (name, value) in kept.iter().map(|(name, value)| (name, value.clone())).chain(properties) {
-        // Only names that the specification allows are used here, and on a fresh set of properties.
-        copy.set_property(name, value).expect("a legal property");
+    for (name, value) in properties {
+        copy.properties_mut_unchecked().set_unchecked(name, value);
     }
     copy
 }

@@ -27,9 +27,7 @@ use corriere_core::{Destination, Timestamp};
 
 pub use answers::Answer;
 pub use durable::Durable;
-pub use entry::{
-    DeadLetter, Death, Entry, Holder, Lock, Place, SubscriptionKey, TransactionKey, Verdict, id_of,
-};
+pub use entry::{DeadLetter, Death, Entry, Holder, Place, SubscriptionKey, TransactionKey, id_of};
 pub use session::{
     Connection, Entering, Origin, Parked, Producer, Session, Subscription, TransactedSend, Transaction,
 };

@@ -65,16 +65,16 @@ impl Model {
         }
     }
 
-    /// Commits that need no store, and wait for no memory, take effect at once.
+    /// Commits that need no store, and wait for no memory, take effect at once. What they free may admit sends that
+    /// another commit waits for.
     pub(super) fn settle_commits(&mut self) {
-        let ready: Vec<TransactionKey> = self
+        while let Some(key) = self
             .transactions
             .iter()
             .filter(|transaction| transaction.commit.is_some() && transaction.commit_batch.is_none())
             .map(|transaction| (transaction.connection, transaction.id.clone()))
-            .filter(|key| !self.waits_for_memory(key) && !self.needs_the_store(key))
-            .collect();
-        for key in ready {
+            .find(|key| !self.waits_for_memory(key) && !self.needs_the_store(key))
+        {
             self.take_effect(&key);
         }
     }
@@ -112,27 +112,24 @@ impl Model {
             self.publish(&destination, &send.message, send.instance, key.0);
         }
         while let Some(index) = self.entries.iter().position(|entry| entry.is_locked_by(key)) {
-            let verdict = self.entries[index].lock().expect("just found by its lock").verdict.clone();
-            self.execute(index, &verdict);
+            self.settle(index);
         }
         self.admit_parked();
     }
 
     /// The commit cannot be: the transaction is rolled back, and the commit answered so.
     pub(super) fn refuse_commit(&mut self, key: &TransactionKey) {
-        if let Some(ticket) = self.transaction_mut(key).and_then(|transaction| transaction.commit) {
-            // It may be the ticket of this very step, or one that was held.
-            self.tickets.hold_if_new(key.0, ticket);
-            self.tickets.owe_if_heard(ticket, Answer::RolledBack);
-        }
         self.roll_back(key, None);
     }
 
     /// Sends vanish. Acknowledgements are undone: the messages are plainly with their subscriptions again, or return,
     /// counted, where the subscription is closed.
     pub(super) fn roll_back(&mut self, key: &TransactionKey, cause: Option<&Cause>) {
-        if self.remove_transaction(key).is_none() {
-            return;
+        let Some(transaction) = self.remove_transaction(key) else { return };
+        if let Some(ticket) = transaction.commit {
+            // It may be the ticket of this very step, or one that was held.
+            self.tickets.hold_if_new(key.0, ticket);
+            self.tickets.owe_if_heard(ticket, Answer::RolledBack);
         }
         let dropped: Vec<Ticket> = self
             .parked
@@ -147,7 +144,7 @@ impl Model {
         while let Some(index) = self.entries.iter().position(|entry| entry.is_locked_by(key)) {
             let policy = self.policy_of_holder(index);
             let Some(holder) = &mut self.entries[index].holder else { break };
-            holder.lock = None;
+            holder.locked_by = None;
             let (subscription, number) = (holder.subscription, holder.number);
             let owner = self.subscription(&subscription);
             if owner.is_some_and(|owner| owner.is_open) {
