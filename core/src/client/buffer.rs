@@ -126,6 +126,11 @@ impl Buffer {
         Ok(dispatch)
     }
 
+    /// Why nothing more will come, if so.
+    pub(super) fn ended(&self) -> Option<End> {
+        lock(&self.state).end.clone()
+    }
+
     pub(super) fn len(&self) -> usize {
         lock(&self.state).waiting.len()
     }

@@ -31,6 +31,8 @@ pub(super) struct ConnectionInner {
     sink: Arc<Sink>,
     clock: Clock,
     sessions: Mutex<BTreeMap<SessionId, Weak<SessionInner>>>,
+    /// From here on no session is made.
+    closing: AtomicBool,
     closed: AtomicBool,
     next_number: AtomicU64,
     unstarted_warning_given: AtomicBool,
@@ -55,6 +57,7 @@ impl Connection {
                 sink,
                 clock,
                 sessions: Mutex::default(),
+                closing: AtomicBool::new(false),
                 closed: AtomicBool::new(false),
                 next_number: AtomicU64::new(1),
                 unstarted_warning_given: AtomicBool::new(false),
@@ -133,7 +136,13 @@ impl Connection {
         }
         let id = SessionId(self.inner.next_number());
         let session = Session::open(&self.inner, id, mode);
-        lock(&self.inner.sessions).insert(id, session.downgrade());
+        {
+            let mut sessions = lock(&self.inner.sessions);
+            if self.inner.closing.load(Ordering::Acquire) {
+                return Err(Error::closed("create_session", "connection"));
+            }
+            sessions.insert(id, session.downgrade());
+        }
         self.inner.submit(Command::OpenSession { session: id, mode }).await?;
         Ok(session)
     }
@@ -145,13 +154,10 @@ impl Connection {
     /// # Errors
     /// When the broker does not confirm.
     pub async fn close(&self) -> Result<(), Error> {
-        let sessions = self.inner.live_sessions();
+        let sessions = self.inner.begin_close();
         if sessions.iter().any(SessionInner::is_current_handler) {
             // Waiting here would be waiting for oneself: the handler that runs is one that the close waits for.
             let inner = Arc::clone(&self.inner);
-            for session in &sessions {
-                session.begin_close();
-            }
             tokio::spawn(async move { inner.close(sessions).await });
             return Ok(());
         }
@@ -160,9 +166,25 @@ impl Connection {
 }
 
 impl ConnectionInner {
+    /// From here on nothing is handed over any more, and no session made. Returns the sessions that are there.
+    fn begin_close(&self) -> Vec<Arc<SessionInner>> {
+        let sessions: Vec<Arc<SessionInner>> = {
+            let sessions = lock(&self.sessions);
+            self.closing.store(true, Ordering::Release);
+            sessions.values().filter_map(Weak::upgrade).collect()
+        };
+        for session in &sessions {
+            session.begin_close();
+        }
+        sessions
+    }
+
     async fn close(&self, sessions: Vec<Arc<SessionInner>>) -> Result<(), Error> {
         for session in sessions {
-            session.close().await?;
+            // What the broker has to say of one session is no reason to keep the others open.
+            if let Err(error) = session.close().await {
+                tracing::warn!(connection = %self.id, %error, "a session could not be closed by itself");
+            }
         }
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
@@ -171,10 +193,6 @@ impl ConnectionInner {
             Err(ProviderError::Lost) | Ok(_) => Ok(()),
             Err(error) => Err(error.into()),
         }
-    }
-
-    fn live_sessions(&self) -> Vec<Arc<SessionInner>> {
-        lock(&self.sessions).values().filter_map(Weak::upgrade).collect()
     }
 
     pub(super) fn forget_session(&self, session: SessionId) {

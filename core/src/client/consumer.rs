@@ -155,7 +155,8 @@ impl Consumer {
             return Ok(());
         };
         if self.has_listener.load(Ordering::Acquire) && !session.handlers().is_current() {
-            session.handlers().wait_until_idle().await;
+            // Turns are given in the order of asking, so busy listeners of the session's other consumers hold up nothing.
+            drop(session.listener_turn().lock_owned().await);
         }
         match receipt.await {
             // With its session or connection the subscription is gone already.
@@ -238,8 +239,14 @@ pub(super) struct Receiver {
 struct PullState {
     /// Receives that wait.
     waiting: usize,
-    /// Granted, and not used by a message that was taken from the buffer.
+    /// Granted, and not used by a message that was taken from the buffer. Never more than there is, so that a receive
+    /// which counts on it is served.
     granted: usize,
+    /// Whether there may be more credit than `granted`: a message that was on its way when a drain was submitted uses
+    /// up credit of before the drain and is counted as if it used later credit.
+    is_uncertain: bool,
+    /// How often something was granted.
+    grants: u64,
 }
 
 impl PullState {
@@ -247,8 +254,19 @@ impl PullState {
         let missing = self.waiting.saturating_sub(self.granted);
         if let Ok(credit @ 1..) = u32::try_from(missing) {
             self.granted += missing;
+            self.grants += 1;
             drop(session.connection().submit(Command::Grant { subscription, credit }));
         }
+    }
+
+    fn taken(&mut self, messages: usize) {
+        self.granted = self.granted.saturating_sub(messages);
+    }
+
+    /// Takes note of a drain that was submitted after `grants` and is confirmed now.
+    fn drained(&mut self, grants: u64, buffered: usize) {
+        self.granted = buffered;
+        self.is_uncertain = self.grants != grants;
     }
 }
 
@@ -261,6 +279,8 @@ impl Receiver {
     ) -> Result<Option<Delivery>, End> {
         let _pull = self.pull.as_deref().map(|pull| Pull::begin(session, self.subscription, pull));
         let clock = session.connection().clock();
+        let warning = warn_while_unstarted(Arc::downgrade(session));
+        tokio::pin!(warning);
         loop {
             let changed = self.buffer.changed().notified();
             tokio::pin!(changed);
@@ -284,63 +304,73 @@ impl Receiver {
             tokio::select! {
                 () = changed => {}
                 () = overdue => break,
-                _ = warn_while_unstarted(Arc::downgrade(session)) => {}
+                _ = &mut warning => {}
             }
+        }
+        if !session.connection().sink().is_started() {
+            return Ok(None);
         }
         // What the broker has at this moment is here when it confirms the drain.
         self.grant(session);
-        match session.connection().submit(Command::Drain { subscription: self.subscription }).await {
-            Ok(_) => self.drained(),
-            Err(error) => return Err(End::Failed(error)),
+        let granted = self.pull.as_deref().map(|pull| lock(pull).grants);
+        let drain = Command::Drain { subscription: self.subscription };
+        if let Err(error) = session.connection().submit(drain).await {
+            // Of a subscription that was closed meanwhile the provider knows nothing any more.
+            return Err(self.buffer.ended().unwrap_or(End::Failed(error)));
+        }
+        if let (Some(pull), Some(granted)) = (self.pull.as_deref(), granted) {
+            lock(pull).drained(granted, self.buffer.len());
         }
         self.try_next(session, settles)
     }
 
-    fn try_next(&self, session: &Arc<SessionInner>, settles: bool) -> Result<Option<Delivery>, End> {
+    /// The next delivery if one is there; not settled, unless `settles`.
+    pub(super) fn try_next(
+        &self,
+        session: &Arc<SessionInner>,
+        settles: bool,
+    ) -> Result<Option<Delivery>, End> {
         if !session.connection().sink().is_started() {
             return Ok(None);
         }
-        let Some(dispatch) = session.hand_over(self.subscription, &self.buffer, settles)? else {
-            return Ok(None);
-        };
+        let (dispatch, expired) = session.hand_over(self.subscription, &self.buffer, settles)?;
         if let Some(pull) = &self.pull {
-            let mut pull = lock(pull);
-            pull.granted = pull.granted.saturating_sub(1);
+            lock(pull).taken(expired + usize::from(dispatch.is_some()));
         }
-        Ok(Some(Delivery::new(Session::of(session), dispatch)))
+        Ok(dispatch.map(|dispatch| Delivery::new(Session::of(session), dispatch)))
     }
 
     /// Sees to it that every receive that waits can be sent a message.
     fn grant(&self, session: &SessionInner) {
-        if let Some(pull) = &self.pull {
+        if let Some(pull) = self.pull.as_deref().filter(|_| session.connection().sink().is_started()) {
             lock(pull).grant_missing(session, self.subscription);
         }
     }
 
-    fn drained(&self) {
-        if let Some(pull) = &self.pull {
-            lock(pull).granted = self.buffer.len();
-        }
-    }
-
-    /// The next delivery for a message listener, not settled.
-    pub(super) async fn next_for_listener(&self, session: &Weak<SessionInner>) -> Option<Delivery> {
+    /// Completes when a message can be taken, with false when none will come any more. It keeps no session open.
+    pub(super) async fn backlog(&self, session: &Weak<SessionInner>) -> bool {
+        let warning = warn_while_unstarted(session.clone());
+        tokio::pin!(warning);
         loop {
             let changed = self.buffer.changed().notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            {
-                // Held only while it looks, so that an idle listener keeps no session open.
-                let session = session.upgrade()?;
-                match self.try_next(&session, false) {
-                    Ok(Some(delivery)) => return Some(delivery),
-                    Ok(None) => {}
-                    Err(_) => return None,
+            let Some(is_started) = session.upgrade().map(|session| session.connection().sink().is_started())
+            else {
+                return false;
+            };
+            match self.buffer.ended() {
+                Some(End::Closed) => return false,
+                Some(End::Failed(error)) => {
+                    tracing::error!(%error, "a message listener gets no more messages");
+                    return false;
                 }
+                None if is_started && self.buffer.len() > 0 => return true,
+                None => {}
             }
             tokio::select! {
                 () = changed => {}
-                _ = warn_while_unstarted(session.clone()) => {}
+                _ = &mut warning => {}
             }
         }
     }
@@ -379,11 +409,11 @@ impl Drop for Pull<'_> {
     fn drop(&mut self) {
         let mut pull = lock(self.state);
         pull.waiting -= 1;
-        let connection = self.session.connection();
-        if pull.granted > pull.waiting {
+        if pull.granted > pull.waiting || (pull.waiting == 0 && pull.is_uncertain) {
             // A drain takes all credit, also that of the others who wait.
-            drop(connection.submit(Command::Drain { subscription: self.subscription }));
+            drop(self.session.connection().submit(Command::Drain { subscription: self.subscription }));
             pull.granted = 0;
+            pull.is_uncertain = true;
         }
         pull.grant_missing(self.session, self.subscription);
     }

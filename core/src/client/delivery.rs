@@ -88,8 +88,9 @@ impl Delivery {
         !self.session.inner().is_unsettled(self.subscription, self.number)
     }
 
-    /// Acknowledges it. In CLIENT that takes in all that its session received before; in a transacted session it does
-    /// nothing, as the commit settles. A second call does nothing. Dropping the future does not withdraw it.
+    /// Acknowledges it; does nothing to it when it is settled already. In CLIENT that takes in all that its session
+    /// received before the call; in a transacted session it does nothing, as the commit settles. Dropping the future
+    /// does not withdraw it.
     ///
     /// # Errors
     /// [`Error::IllegalState`] when the session is closed (the message comes again).
@@ -105,9 +106,9 @@ impl Delivery {
         }
     }
 
-    /// Ends it without success; does nothing when it is settled already. In a transacted session everything sent in the
-    /// transaction is undone and everything received in it shares this end. Dropping the future, once it was polled,
-    /// does not withdraw it.
+    /// Ends it without success; does nothing when it is settled already. In a transacted session that rolls back the
+    /// transaction at hand, even if this delivery was of an earlier one: everything sent in it is undone, and everything
+    /// received in it shares this end. Dropping the future, once it was polled, does not withdraw it.
     ///
     /// # Errors
     /// As [`Delivery::acknowledge`].

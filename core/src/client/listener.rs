@@ -8,7 +8,7 @@ use std::task::Poll;
 
 use super::consumer::Receiver;
 use super::session::SessionInner;
-use super::{AcknowledgeMode, Delivery, Release};
+use super::{AcknowledgeMode, Delivery, Release, Session};
 use crate::provider::Cause;
 
 /// What a message listener may fail with.
@@ -20,13 +20,24 @@ where
     F: Fn(Delivery) -> R + Send + Sync + 'static,
     R: Future<Output = Result<(), ListenerFailure>> + Send + 'static,
 {
-    loop {
+    while receiver.backlog(&session).await {
         let Some(turn) = session.upgrade().map(|session| session.listener_turn()) else { return };
-        let Some(delivery) = receiver.next_for_listener(&session).await else { return };
-        // One listener of the session at a time. The message is taken first: its place in line is its place in the queue.
+        // One listener of the session at a time.
         let _turn = turn.lock_owned().await;
-        let session = delivery.session().clone();
-        session.run_handler(handle(&listener, delivery)).await;
+        let Some(session) = session.upgrade().map(|session| Session::of(&session)) else { return };
+        // The handler is at work before it has the message, so that no close finds one without the other.
+        session.run_handler(handle_next(&session, &receiver, &listener)).await;
+    }
+}
+
+/// Handles the next message, if it is still there.
+async fn handle_next<F, R>(session: &Session, receiver: &Receiver, listener: &F)
+where
+    F: Fn(Delivery) -> R,
+    R: Future<Output = Result<(), ListenerFailure>>,
+{
+    if let Ok(Some(delivery)) = receiver.try_next(session.inner(), false) {
+        handle(listener, delivery).await;
     }
 }
 

@@ -8,7 +8,7 @@ use super::Session;
 use crate::destination::Destination;
 use crate::error::Error;
 use crate::id::{MessageId, ProducerId};
-use crate::message::{DeliveryMode, Message, Priority};
+use crate::message::{DELIVERY_COUNT, DeliveryMode, Message, Priority};
 use crate::provider::{Command, ProviderError};
 use crate::time::Timestamp;
 
@@ -189,5 +189,7 @@ pub(super) fn complete(
     let time_to_live = options.time_to_live.filter(|time_to_live| !time_to_live.is_zero());
     headers.expiration = time_to_live.map(|time_to_live| now.saturating_add(time_to_live));
     headers.delivery_count = 0;
+    // A dead letter that is sent again begins anew; what was counted of it is not to be read as the new one's count.
+    message.properties_mut_unchecked().remove(DELIVERY_COUNT);
     message
 }

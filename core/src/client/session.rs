@@ -393,18 +393,18 @@ impl SessionInner {
             receipt.await?;
             return Ok(id);
         }
-        self.finish_ending(&mut *self.ending.lock().await).await.ok();
-        let (id, receipt, transaction) = {
-            let mut state = lock(&self.state);
-            let transaction = self.transaction(&mut state);
-            let (id, receipt) =
-                self.submit_send(producer, destination, message, options, Some(transaction.clone()));
-            (id, receipt, transaction)
-        };
         let mut unfinished = UnfinishedSend {
             session: self,
-            transaction,
-            failure: Some(format!("the send of {id} was dropped")),
+            transaction: None,
+            failure: Some(format!("a send to {destination} was dropped")),
+        };
+        self.finish_ending(&mut *self.ending.lock().await).await.ok();
+        let (id, receipt) = {
+            let mut state = lock(&self.state);
+            let transaction = self.transaction(&mut state);
+            let sent = self.submit_send(producer, destination, message, options, Some(transaction.clone()));
+            unfinished.transaction = Some(transaction);
+            sent
         };
         match receipt.await {
             Ok(_) => {
@@ -448,33 +448,36 @@ impl SessionInner {
             .clone()
     }
 
-    /// Takes the next delivery of a consumer for the application. `settles` acknowledges it in the same moment.
+    /// Takes the next delivery of a consumer for the application, and says how many before it had expired. `settles`
+    /// acknowledges it in the same moment.
     pub(super) fn hand_over(
         &self,
         subscription: SubscriptionId,
         buffer: &Buffer,
         settles: bool,
-    ) -> Result<Option<Dispatch>, End> {
+    ) -> Result<(Option<Dispatch>, usize), End> {
         // Under the session's lock from the buffer to the record, so that a rollback finds a delivery in one of the two.
         let mut state = lock(&self.state);
         let SessionState { subscriptions, unsettled, .. } = &mut *state;
         let Some(handed_over) = subscriptions.get_mut(&subscription).filter(|_| self.is_open()) else {
             return Err(End::Closed);
         };
+        let mut expired = 0;
         let dispatch = loop {
             let Some(dispatch) = buffer.pop()? else {
-                return Ok(None);
+                return Ok((None, expired));
             };
             if !dispatch.message.headers().is_expired(self.connection.clock().now()) {
                 break dispatch;
             }
+            expired += 1;
             drop(self.acknowledge(subscription, dispatch.number, dispatch.number, AckKind::Expired, None));
         };
         let number = dispatch.number;
         handed_over.last = number;
         if settles {
             drop(self.acknowledge(subscription, number, number, AckKind::Standard, None));
-            return Ok(Some(dispatch));
+            return Ok((Some(dispatch), expired));
         }
         handed_over.unsettled.insert(number);
         unsettled.insert(subscription);
@@ -484,7 +487,7 @@ impl SessionInner {
             handed_over.unreported = 0;
             drop(self.acknowledge(subscription, first, number, AckKind::Delivered, None));
         }
-        Ok(Some(dispatch))
+        Ok((Some(dispatch), expired))
     }
 
     /// Whether a delivery was handed over and nothing was said of it yet.
@@ -493,6 +496,17 @@ impl SessionInner {
             .subscriptions
             .get(&subscription)
             .is_some_and(|handed_over| handed_over.unsettled.contains(&number))
+    }
+
+    /// Forgets what was not handed over, as the provider takes it back when deliveries up to `last` are given back.
+    fn recall(&self, subscription: SubscriptionId, handed_over: &mut HandedOver, last: u64) {
+        handed_over.unreported = 0;
+        handed_over.buffer.recall();
+        if handed_over.is_open && last < handed_over.last {
+            // Later ones are in the application's hands. The provider must know, or it would take them back as well.
+            let number = handed_over.last;
+            drop(self.connection.submit(Command::HandedOver { subscription, number }));
+        }
     }
 
     fn acknowledge(
@@ -519,7 +533,7 @@ impl SessionInner {
             return None;
         }
         if matches!(kind, AckKind::Redelivered { .. }) {
-            handed_over.recall();
+            self.recall(subscription, handed_over, number);
         }
         let receipt = self.acknowledge(subscription, number, number, kind, None);
         forget_if_settled(&mut state, subscription);
@@ -545,7 +559,7 @@ impl SessionInner {
             if let (Some(first), Some(last)) = (numbers.first().copied(), numbers.last().copied()) {
                 handed_over.unreported = 0;
                 if matches!(kind, AckKind::Redelivered { .. }) {
-                    handed_over.recall();
+                    self.recall(subscription, handed_over, last);
                 }
                 receipts.push(self.acknowledge(
                     subscription,
@@ -601,7 +615,7 @@ impl SessionInner {
             let mut state = lock(&self.state);
             for (subscription, first, last) in ranges.iter().copied() {
                 if let Some(handed_over) = state.subscriptions.get_mut(&subscription) {
-                    handed_over.recall();
+                    self.recall(subscription, handed_over, last);
                 }
                 let kind = AckKind::Redelivered { delay: None, cause: cause.clone() };
                 drop(self.acknowledge(subscription, first, last, kind, None));
@@ -691,14 +705,6 @@ impl SessionInner {
     }
 }
 
-impl HandedOver {
-    /// Forgets what was not handed over: the provider takes it back with what is given back.
-    fn recall(&mut self) {
-        self.unreported = 0;
-        self.buffer.recall();
-    }
-}
-
 /// Drops the record of a subscription that is closed and has nothing to settle.
 fn forget_if_settled(state: &mut SessionState, subscription: SubscriptionId) {
     let Some(handed_over) = state.subscriptions.get(&subscription) else { return };
@@ -713,7 +719,8 @@ fn forget_if_settled(state: &mut SessionState, subscription: SubscriptionId) {
 /// A send within a transaction whose outcome is not known. Dropped with a failure, the transaction cannot commit.
 struct UnfinishedSend<'a> {
     session: &'a SessionInner,
-    transaction: TransactionId,
+    /// `None` while it waits for the end of the transaction before: it belongs to the next one.
+    transaction: Option<TransactionId>,
     failure: Option<String>,
 }
 
@@ -721,7 +728,7 @@ impl Drop for UnfinishedSend<'_> {
     fn drop(&mut self) {
         if let Some(failure) = self.failure.take() {
             let mut state = lock(&self.session.state);
-            if state.transaction.as_ref() == Some(&self.transaction) {
+            if self.transaction.is_none() || state.transaction == self.transaction {
                 state.rollback_only.get_or_insert(failure);
             }
         }

@@ -27,7 +27,7 @@ pub use properties::Properties;
 pub use stream::{StreamBody, StreamReader};
 pub use value::Value;
 
-const DELIVERY_COUNT: &str = "JMSXDeliveryCount";
+pub(crate) const DELIVERY_COUNT: &str = "JMSXDeliveryCount";
 
 /// A message. Cloning it is cheap: bodies and properties are shared until one of the copies is changed.
 ///
