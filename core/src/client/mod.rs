@@ -18,5 +18,5 @@ pub use factory::ConnectionFactory;
 pub use handler::{with_session, with_session_sync};
 pub use listener::{ListenerFailure, catch_panic};
 pub use producer::{Producer, SendOptions};
-pub use session::{AcknowledgeMode, Session, with_session, with_session_sync};
+pub use session::{AcknowledgeMode, Session};
 pub use url::UrlError;

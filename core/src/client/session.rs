@@ -743,13 +743,3 @@ impl Drop for SessionInner {
         }
     }
 }
-
-/// Makes `session` the current one while `future` runs.
-pub async fn with_session<F: Future>(_session: Session, _future: F) -> F::Output {
-    todo!()
-}
-
-/// Makes `session` the current one while `function` runs.
-pub fn with_session_sync<T>(_session: Session, _function: impl FnOnce() -> T) -> T {
-    todo!()
-}
