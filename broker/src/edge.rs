@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use crate::machine::{BatchId, ConnectionKey, Effects, Input, Machine, Ticket};
 use crate::registry;
 use crate::settings::Settings;
-use crate::store::{MessageStore, StoreOperation};
+use crate::store::{MessageStore, StoreError, StoreOperation};
 
 type Outcome = Result<Confirmation, ProviderError>;
 
@@ -225,16 +225,27 @@ impl Edge {
         state.is_performing = true;
         while let Some(work) = state.queued.pop_front() {
             drop(state);
-            if catch_unwind(AssertUnwindSafe(|| self.perform_one(work))).is_err() {
-                tracing::error!(
-                    broker = self.name,
-                    "a sink or the store panicked; the broker goes on without it"
-                );
-            }
+            self.perform_caught(work);
             state = self.lock();
         }
         state.is_performing = false;
         state
+    }
+
+    /// A panic of a sink or a store must not leave the broker performing for ever.
+    fn perform_caught(&self, work: Work) {
+        let batch = if let Work::Store(batch, _) = &work { Some(*batch) } else { None };
+        if catch_unwind(AssertUnwindSafe(|| self.perform_one(work))).is_ok() {
+            return;
+        }
+        tracing::error!(
+            broker = self.name,
+            "a sink or the store of the broker panicked; this is a bug in it"
+        );
+        if let Some(batch) = batch {
+            let outcome = Err(StoreError::Io("it panicked".to_owned()));
+            self.input(self.lock(), Input::Stored { batch, outcome });
+        }
     }
 
     fn perform_one(&self, work: Work) {

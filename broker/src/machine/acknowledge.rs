@@ -19,11 +19,7 @@ impl Machine {
         match self.take_ack(connection, ack) {
             Ok(()) => self.confirm_when_stored(ticket, recorded),
             Err(error) => {
-                if let Some(transaction) = &ack.transaction
-                    && let Some(transaction) = self.transactions.get_mut(&(connection, transaction.clone()))
-                {
-                    transaction.fail(&error);
-                }
+                self.spoil(connection, ack.transaction.as_ref(), &error);
                 self.confirm(ticket, Err(error));
             }
         }
@@ -68,6 +64,17 @@ impl Machine {
         self.subscriptions
             .get_mut(&key)
             .ok_or_else(|| ProviderError::Unknown { what: format!("subscription {}", key.1) })
+    }
+
+    /// Changes the window or the credit of a subscription, and delivers what it may have by that.
+    pub(super) fn change_subscription(
+        &mut self,
+        key: SubscriptionKey,
+        change: impl FnOnce(&mut Subscription),
+    ) -> Result<(), ProviderError> {
+        self.subscription(key).map(change)?;
+        self.attend(key);
+        Ok(())
     }
 
     fn settle_range(&mut self, key: SubscriptionKey, ack: &Ack, transaction: Option<&TransactionId>) {

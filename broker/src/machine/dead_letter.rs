@@ -20,20 +20,22 @@ const INDIVIDUAL: &str = "DLQ.";
 /// Whether a queue of this name holds dead letters.
 pub(super) fn holds_dead_letters(settings: &Settings, name: &str) -> bool {
     match settings.dead_letters {
-        DeadLetters::Individual => name.starts_with(INDIVIDUAL),
+        DeadLetters::Individual => name.starts_with(INDIVIDUAL) || name == SHARED,
         DeadLetters::Shared => name == SHARED,
         DeadLetters::Discard => false,
     }
 }
 
-/// The name of the queue for dead letters from `source`; `None` when they are dropped.
+/// The queue for dead letters from `source`; `None` when they are dropped.
 fn queue_for(settings: &Settings, source: &Destination) -> Option<String> {
-    match settings.dead_letters {
-        DeadLetters::Individual if source.is_topic() => Some(format!("{INDIVIDUAL}topic.{}", source.name())),
-        DeadLetters::Individual => Some(format!("{INDIVIDUAL}{}", source.name())),
-        DeadLetters::Shared => Some(SHARED.to_owned()),
-        DeadLetters::Discard => None,
-    }
+    let individual = match settings.dead_letters {
+        DeadLetters::Individual if source.is_topic() => format!("{INDIVIDUAL}topic.{}", source.name()),
+        DeadLetters::Individual => format!("{INDIVIDUAL}{}", source.name()),
+        DeadLetters::Shared => SHARED.to_owned(),
+        DeadLetters::Discard => return None,
+    };
+    // A name so long that nothing can stand before it: better together with others than lost.
+    Some(if individual.len() > Destination::MAXIMUM_NAME_BYTES { SHARED.to_owned() } else { individual })
 }
 
 impl Machine {

@@ -61,17 +61,17 @@ impl Memory {
             self.used -= held.size;
         }
     }
+}
 
-    /// Whether a message may come in now. A single one above the limit may when nothing else is there.
-    fn fits(&self, message: &Message) -> bool {
-        self.used == 0 || self.used.saturating_add(message.size() as u64) <= self.limit
-    }
+/// Whether a message may come in. A single one above the limit may when nothing else is there.
+fn fits(used: u64, limit: u64, message: &Message) -> bool {
+    used == 0 || used.saturating_add(message.size() as u64) <= limit
 }
 
 impl Machine {
     /// Whether a new send has to wait.
     pub(super) fn must_park(&self, message: &Message) -> bool {
-        !self.memory.parked.is_empty() || !self.memory.fits(message)
+        !self.memory.parked.is_empty() || !fits(self.memory.used, self.memory.limit, message)
     }
 
     /// Lets a send wait for memory, up to its deadline.
@@ -96,9 +96,7 @@ impl Machine {
     pub(super) fn admit_parked(&mut self) -> bool {
         let mut admitted = false;
         while let Some(first) = self.memory.parked.first_entry() {
-            if self.memory.used != 0
-                && self.memory.used.saturating_add(first.get().send.message.size() as u64) > self.memory.limit
-            {
+            if !fits(self.memory.used, self.memory.limit, &first.get().send.message) {
                 break;
             }
             let (number, parked) = first.remove_entry();

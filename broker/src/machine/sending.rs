@@ -23,9 +23,7 @@ pub(super) enum Target {
 impl Machine {
     pub(super) fn send(&mut self, connection: ConnectionKey, ticket: Ticket, send: Send) {
         if let Err(error) = self.check_send(connection, &send) {
-            if let Some(transaction) = self.transaction_of(connection, &send) {
-                transaction.fail(&error);
-            }
+            self.spoil(connection, send.transaction.as_ref(), &error);
             self.confirm(ticket, Err(error));
         } else if self.must_park(&send.message) {
             self.park(connection, ticket, send);
@@ -47,10 +45,7 @@ impl Machine {
         }
         let headers = send.message.headers();
         let Some(destination) = &headers.destination else {
-            return Err(ProviderError::InvalidDestination {
-                destination: "a message without destination".to_owned(),
-                reason: "each message names where it goes".to_owned(),
-            });
+            return Err(without_destination());
         };
         check_lasting(destination)?;
         if headers.message_id.is_none() {
@@ -66,7 +61,8 @@ impl Machine {
     pub(super) fn accept(&mut self, connection: ConnectionKey, ticket: Ticket, send: Send) {
         let Some(target) = send.message.headers().destination.as_ref().and_then(|name| self.target(name))
         else {
-            self.confirm(ticket, Err(ProviderError::Lost));
+            // It was checked, so it is there; nothing is held yet in any case.
+            self.confirm(ticket, Err(without_destination()));
             return;
         };
         let held = self.memory.hold(send.message, Some(connection));
@@ -145,6 +141,13 @@ impl Machine {
         self.next_queue += 1;
         self.queues.insert(key, queue);
         key
+    }
+}
+
+fn without_destination() -> ProviderError {
+    ProviderError::InvalidDestination {
+        destination: "the destination of a message".to_owned(),
+        reason: "the message names none; its header `destination` has to be set".to_owned(),
     }
 }
 

@@ -11,6 +11,7 @@ use super::connection::Connection;
 use super::memory::Held;
 use super::queue::QueueKey;
 use super::sending::Target;
+use super::subscription::Subscription;
 use super::time_index::Timer;
 use super::transaction::TransactionKey;
 use crate::store::{StoreError, StoreOperation};
@@ -159,14 +160,14 @@ impl Machine {
                 return self.commit(connection, ticket, transaction);
             }
             Command::HandedOver { subscription, number } => {
-                self.subscription((connection, subscription)).map(|state| state.hand_over(number))
+                self.change_subscription((connection, subscription), |state| state.hand_over(number))
             }
             Command::Grant { subscription, credit } => {
-                self.subscription((connection, subscription)).map(|state| state.grant(credit))
+                self.change_subscription((connection, subscription), |state| state.grant(credit))
             }
             Command::Drain { subscription } => {
                 // All that could be delivered has been: every step ends with it.
-                self.subscription((connection, subscription)).map(|state| state.drain())
+                self.change_subscription((connection, subscription), Subscription::drain)
             }
             Command::Begin { transaction } => self.begin(connection, transaction),
             Command::Rollback { transaction, cause } => self.rollback(connection, transaction, cause),

@@ -104,6 +104,22 @@ impl Machine {
         }
     }
 
+    /// Notes that a send or an acknowledgement failed that was to take effect with a transaction. One whose commit was
+    /// submitted before is not touched by it.
+    pub(super) fn spoil(
+        &mut self,
+        connection: ConnectionKey,
+        transaction: Option<&TransactionId>,
+        error: &ProviderError,
+    ) {
+        if let Some(transaction) = transaction
+            && let Some(transaction) = self.transactions.get_mut(&(connection, transaction.clone()))
+            && transaction.phase == Phase::Open
+        {
+            transaction.fail(error);
+        }
+    }
+
     /// The transaction that a send belongs to.
     pub(super) fn transaction_of(
         &mut self,

@@ -1,0 +1,158 @@
+//! The memory limit: who waits, for how long, and who never does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use corriere_broker::Settings;
+use corriere_broker::machine::Input;
+use corriere_core::provider::{AckKind, Command, Confirmation, ProviderError, Send};
+use corriere_core::{Destination, Message, ProducerId};
+
+use super::world::*;
+
+const DONE: Option<&Outcome> = Some(&Ok(Confirmation::Done));
+
+fn limited(messages: u64) -> World {
+    let size = message(&queue("orders"), 1).size() as u64;
+    World::with(Settings { memory_limit: size * messages, redelivery: policy(), ..Settings::default() })
+}
+
+fn large(orders: &Destination, bytes: usize) -> Message {
+    let mut message = message(orders, 1);
+    *message.body_mut().unwrap() = Message::bytes(vec![7; bytes]).body().clone();
+    message
+}
+
+#[test]
+fn sends_wait_in_their_order_until_acknowledgements_make_room() {
+    let mut world = limited(2);
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let sends: Vec<_> = (1..=5).map(|sequence| world.send(connection, message(&orders, sequence))).collect();
+    assert_eq!(world.pending(&orders), [1, 2]);
+    let consumer = world.consumer(connection, &orders, window(1));
+    for number in 1..=5 {
+        assert_eq!(sequences(&world.received(consumer)), [number]);
+        assert!(world.machine.memory_used() <= 2 * message(&orders, 1).size() as u64);
+        world.ack(consumer, number, number, AckKind::Standard);
+    }
+    assert!(sends.iter().all(|send| world.outcome(*send) == DONE));
+    assert_eq!(world.machine.memory_used(), 0);
+}
+
+#[test]
+fn a_small_message_does_not_overtake_a_large_one() {
+    let orders = queue("orders");
+    let mut world = limited(4);
+    let connection = world.connect();
+    world.send(connection, message(&orders, 9));
+    let big = world.send(connection, large(&orders, 900));
+    let small = world.send(connection, message(&orders, 2));
+    assert_eq!((world.outcome(big), world.outcome(small)), (None, None));
+    let consumer = world.consumer(connection, &orders, window(9));
+    world.ack(consumer, 1, 1, AckKind::Standard);
+    assert_eq!((world.outcome(big), world.outcome(small)), (DONE, None));
+}
+
+#[test]
+fn a_message_above_the_limit_is_admitted_alone_and_only_alone() {
+    let mut world = World::with(Settings { memory_limit: 32 * 1024 * 1024, ..Settings::default() });
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let alone = world.send(connection, large(&orders, 64 * 1024 * 1024));
+    assert_eq!(world.outcome(alone), DONE);
+    let behind = world.send(connection, message(&orders, 2));
+    assert_eq!(world.outcome(behind), None);
+    let consumer = world.consumer(connection, &orders, window(2));
+    world.ack(consumer, 1, 1, AckKind::Standard);
+    assert_eq!(world.outcome(behind), DONE);
+    let again = world.send(connection, large(&orders, 64 * 1024 * 1024));
+    assert_eq!(world.outcome(again), None, "another message is there");
+}
+
+#[test]
+fn a_send_that_waited_too_long_fails_by_name_while_acknowledgements_go_on() {
+    let mut world = limited(1);
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let consumer = world.consumer(connection, &orders, window(1));
+    world.send(connection, message(&orders, 1));
+    let patient = world.send(connection, message(&orders, 2));
+    let deadline = Some(Duration::from_secs(3));
+    let message = Arc::new(message(&orders, 3));
+    let send = Send { producer: ProducerId(1), message, transaction: None, deadline };
+    let hasty = world.submit(connection, Command::Send(send));
+    world.advance(Duration::from_secs(3));
+    let Some(Err(error @ ProviderError::MemoryFull { .. })) = world.outcome(hasty) else {
+        panic!("{:?}", world.outcome(hasty));
+    };
+    let text = error.to_string();
+    assert!(text.contains("ID:test:3") && text.contains("queue://orders") && text.contains("3s"), "{text}");
+    assert_eq!(world.outcome(patient), None);
+    world.ack(consumer, 1, 1, AckKind::Standard);
+    assert_eq!(world.outcome(patient), DONE);
+    assert_eq!(sequences(&world.received(consumer)), [1, 2]);
+}
+
+#[test]
+fn a_send_without_patience_fails_at_once() {
+    let mut world = limited(1);
+    let (connection, orders) = (world.connect(), queue("orders"));
+    world.send(connection, message(&orders, 1));
+    let message = Arc::new(message(&orders, 2));
+    let deadline = Some(Duration::ZERO);
+    let send = Send { producer: ProducerId(1), message, transaction: None, deadline };
+    let refused = world.ask(connection, Command::Send(send));
+    assert!(matches!(refused, Err(ProviderError::MemoryFull { .. })));
+}
+
+#[test]
+fn open_transactions_count_and_rollbacks_free() {
+    let mut world = limited(2);
+    let (connection, orders) = (world.connect(), queue("orders"));
+    world.begin(connection, 1);
+    world.send_in(connection, 1, message(&orders, 1));
+    world.send_in(connection, 1, message(&orders, 2));
+    let outside = world.send(connection, message(&orders, 3));
+    assert_eq!(world.outcome(outside), None);
+    world.roll_back(connection, 1);
+    assert_eq!(world.outcome(outside), DONE);
+}
+
+#[test]
+fn a_rollback_takes_its_waiting_sends_along() {
+    let mut world = limited(1);
+    let (connection, orders) = (world.connect(), queue("orders"));
+    world.send(connection, message(&orders, 1));
+    world.begin(connection, 1);
+    let waiting = world.send_in(connection, 1, message(&orders, 2));
+    world.roll_back(connection, 1);
+    assert!(matches!(world.outcome(waiting), Some(Err(ProviderError::RolledBack { .. }))));
+    assert_eq!(world.wake_at, None, "its deadline is gone too");
+}
+
+#[test]
+fn a_message_on_several_subscriptions_counts_once() {
+    let mut world = World::new();
+    let (connection, prices) = (world.connect(), Destination::topic("prices").unwrap());
+    let consumers = [0; 3].map(|_| world.consumer(connection, &prices, window(5)));
+    world.send(connection, message(&prices, 1));
+    let size = message(&prices, 1).size() as u64;
+    for consumer in consumers {
+        assert_eq!(world.machine.memory_used(), size);
+        world.ack(consumer, 1, 1, AckKind::Standard);
+    }
+    assert_eq!(world.machine.memory_used(), 0);
+}
+
+#[test]
+fn waiting_sends_of_a_lost_connection_are_gone_and_those_of_a_closed_one_stay_sent() {
+    let mut world = limited(1);
+    let orders = queue("orders");
+    let [keeper, lost, closed] = [0; 3].map(|_| world.connect());
+    world.send(keeper, message(&orders, 1));
+    world.send(lost, message(&orders, 2));
+    world.send(closed, message(&orders, 3));
+    world.step(Input::Vanished { connection: lost });
+    world.done(closed, Command::Close);
+    let consumer = world.consumer(keeper, &orders, window(1));
+    world.ack(consumer, 1, 1, AckKind::Standard);
+    assert_eq!(sequences(&world.received(consumer)), [1, 3]);
+}

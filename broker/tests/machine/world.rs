@@ -1,0 +1,355 @@
+//! A machine with a store that can be held back, inboxes instead of sinks, and a clock that follows the machine's own
+//! wishes. After every step the counts of every destination are checked for conservation.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use corriere_broker::machine::{BatchId, ConnectionKey, Effects, Input, Machine, Ticket};
+use corriere_broker::store::{StoreError, StoreOperation};
+use corriere_broker::{Counts, Settings};
+use corriere_core::provider::{
+    Ack, AckKind, Cause, Command, Confirmation, Credit, Dispatch, ProviderError, Send, SessionMode, Subscribe,
+};
+use corriere_core::{
+    ConnectionId, DeliveryMode, Destination, Message, MessageId, Priority, ProducerId, RedeliveryPolicy,
+    SessionId, SubscriptionId, Timestamp, TransactionId,
+};
+
+pub(crate) type Outcome = Result<Confirmation, ProviderError>;
+
+/// A subscription of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Consumer {
+    pub(crate) connection: ConnectionKey,
+    pub(crate) session: SessionId,
+    pub(crate) subscription: SubscriptionId,
+}
+
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) machine: Machine,
+    pub(crate) now: Timestamp,
+    /// Batches of which the store has not said anything.
+    pub(crate) unstored: VecDeque<BatchId>,
+    /// All that the store was ever given.
+    pub(crate) operations: Vec<StoreOperation>,
+    /// Whether batches wait for [`World::store`]; otherwise each is stored at once.
+    pub(crate) hold_store: bool,
+    pub(crate) wake_at: Option<Timestamp>,
+    outcomes: BTreeMap<Ticket, Outcome>,
+    inboxes: BTreeMap<(ConnectionKey, SubscriptionId), Vec<Dispatch>>,
+    last_ticket: u64,
+    last_connection: u64,
+    last_number: u64,
+}
+
+/// The policy of most tests: three deliveries, one second apart.
+pub(crate) fn policy() -> RedeliveryPolicy {
+    RedeliveryPolicy { maximum_redeliveries: Some(2), ..RedeliveryPolicy::default() }
+}
+
+pub(crate) fn window(prefetch: u32) -> Credit {
+    Credit::Window { prefetch, extension: None }
+}
+
+pub(crate) fn queue(name: &str) -> Destination {
+    Destination::queue(name).unwrap()
+}
+
+pub(crate) fn failed() -> AckKind {
+    AckKind::Redelivered { delay: None, cause: Cause::failure("E1") }
+}
+
+pub(crate) fn poison() -> AckKind {
+    AckKind::Poison { cause: Cause { listener: Some("on_order".into()), ..Cause::failure("E1") } }
+}
+
+/// A persistent message.
+pub(crate) fn message(destination: &Destination, sequence: u64) -> Message {
+    let mut message = Message::text(format!("m{sequence}"));
+    let headers = message.headers_mut();
+    headers.destination = Some(destination.clone());
+    headers.message_id = Some(MessageId { producer: "ID:test".into(), sequence });
+    message
+}
+
+pub(crate) fn non_persistent(destination: &Destination, sequence: u64) -> Message {
+    let mut message = message(destination, sequence);
+    message.headers_mut().delivery_mode = DeliveryMode::NonPersistent;
+    message
+}
+
+pub(crate) fn with_priority(destination: &Destination, sequence: u64, priority: u8) -> Message {
+    let mut message = message(destination, sequence);
+    message.headers_mut().priority = Priority::new(priority).unwrap();
+    message
+}
+
+pub(crate) fn with_expiration(destination: &Destination, sequence: u64, at: u64) -> Message {
+    let mut message = message(destination, sequence);
+    message.headers_mut().expiration = Some(Timestamp(at));
+    message
+}
+
+/// The sequences of what was delivered.
+pub(crate) fn sequences(dispatches: &[Dispatch]) -> Vec<u64> {
+    dispatches.iter().map(sequence_of).collect()
+}
+
+pub(crate) fn sequence_of(dispatch: &Dispatch) -> u64 {
+    dispatch.message.headers().message_id.as_ref().unwrap().sequence
+}
+
+/// Sequences and delivery counts of what was delivered.
+pub(crate) fn counted(dispatches: &[Dispatch]) -> Vec<(u64, u32)> {
+    dispatches.iter().map(|dispatch| (sequence_of(dispatch), dispatch.delivery_count)).collect()
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(Settings { redelivery: policy(), ..Settings::default() })
+    }
+
+    pub(crate) fn with(settings: Settings) -> Self {
+        Self {
+            machine: Machine::new(settings),
+            now: Timestamp(1_000_000),
+            unstored: VecDeque::new(),
+            operations: Vec::new(),
+            hold_store: false,
+            wake_at: None,
+            outcomes: BTreeMap::new(),
+            inboxes: BTreeMap::new(),
+            last_ticket: 0,
+            last_connection: 0,
+            last_number: 0,
+        }
+    }
+
+    pub(crate) fn step(&mut self, input: Input) {
+        let effects = self.machine.step(self.now, input);
+        self.perform(effects);
+        while !self.hold_store && !self.unstored.is_empty() {
+            self.store(Ok(()));
+        }
+    }
+
+    fn perform(&mut self, effects: Effects) {
+        self.wake_at = effects.wake_at;
+        for (batch, operations) in effects.store {
+            assert!(!operations.is_empty(), "a batch without operations");
+            self.unstored.push_back(batch);
+            self.operations.extend(operations);
+        }
+        for (connection, batch) in effects.deliveries {
+            assert!(!batch.is_empty(), "a delivery of nothing");
+            for dispatch in batch {
+                self.inboxes.entry((connection, dispatch.subscription)).or_default().push(dispatch);
+            }
+        }
+        for (ticket, outcome) in effects.confirmations {
+            assert!(self.outcomes.insert(ticket, outcome).is_none(), "{ticket:?} confirmed twice");
+        }
+        for destination in self.machine.destinations() {
+            let counts = self.machine.counts(&destination).unwrap();
+            assert!(counts.are_conserved(), "{destination}: {counts:?}");
+            assert!(counts.in_flight <= counts.pending, "{destination}: {counts:?}");
+        }
+    }
+
+    /// The store is done with the oldest batch.
+    pub(crate) fn store(&mut self, outcome: Result<(), StoreError>) {
+        let batch = self.unstored.pop_front().expect("a batch that is not stored");
+        let effects = self.machine.step(self.now, Input::Stored { batch, outcome });
+        self.perform(effects);
+    }
+
+    /// Lets time pass. The machine is woken when it asked for it, not earlier and not besides.
+    pub(crate) fn advance(&mut self, by: Duration) {
+        let end = self.now.saturating_add(by);
+        while let Some(wake_at) = self.wake_at.filter(|wake_at| *wake_at <= end) {
+            self.now = self.now.max(wake_at);
+            self.step(Input::Tick);
+            assert!(self.wake_at.is_none_or(|next| next > wake_at), "woken at {wake_at} for nothing");
+        }
+        self.now = end;
+    }
+
+    /// A command whose outcome is looked at later.
+    pub(crate) fn submit(&mut self, connection: ConnectionKey, command: Command) -> Ticket {
+        self.last_ticket += 1;
+        let ticket = Ticket(self.last_ticket);
+        self.step(Input::Command { connection, ticket, command });
+        ticket
+    }
+
+    /// What a command has come to by now.
+    pub(crate) fn outcome(&self, ticket: Ticket) -> Option<&Outcome> {
+        self.outcomes.get(&ticket)
+    }
+
+    /// A command that is confirmed in its own step.
+    pub(crate) fn ask(&mut self, connection: ConnectionKey, command: Command) -> Outcome {
+        let ticket = self.submit(connection, command);
+        self.outcomes.remove(&ticket).expect("confirmed in its own step")
+    }
+
+    #[track_caller]
+    pub(crate) fn done(&mut self, connection: ConnectionKey, command: Command) {
+        assert_eq!(self.ask(connection, command), Ok(Confirmation::Done));
+    }
+
+    /// A connection with session 1 and producer 1.
+    pub(crate) fn connect(&mut self) -> ConnectionKey {
+        self.last_connection += 1;
+        let connection = ConnectionKey(self.last_connection);
+        let identity = ConnectionId::foreign(&format!("ID:connection-{}", self.last_connection));
+        self.step(Input::Connect { connection, identity });
+        self.done(connection, Command::OpenSession { session: SessionId(1), mode: SessionMode::Client });
+        let producer = Command::OpenProducer {
+            producer: ProducerId(1),
+            session: SessionId(1),
+            identity: "ID:test".into(),
+            destination: None,
+        };
+        self.done(connection, producer);
+        connection
+    }
+
+    /// A new session on a connection.
+    pub(crate) fn session(&mut self, connection: ConnectionKey) -> SessionId {
+        self.last_number += 1;
+        let session = SessionId(100 + self.last_number);
+        self.done(connection, Command::OpenSession { session, mode: SessionMode::Client });
+        session
+    }
+
+    /// A subscription in a session of its own, with the broker's policy.
+    pub(crate) fn consumer(
+        &mut self,
+        connection: ConnectionKey,
+        destination: &Destination,
+        credit: Credit,
+    ) -> Consumer {
+        self.consumer_with(connection, destination, credit, None)
+    }
+
+    pub(crate) fn consumer_with(
+        &mut self,
+        connection: ConnectionKey,
+        destination: &Destination,
+        credit: Credit,
+        redelivery: Option<RedeliveryPolicy>,
+    ) -> Consumer {
+        let session = self.session(connection);
+        self.last_number += 1;
+        let subscription = SubscriptionId(self.last_number);
+        let subscribe = Subscribe { redelivery, ..subscribe(session, subscription, destination, credit) };
+        self.done(connection, Command::OpenSubscription(Box::new(subscribe)));
+        Consumer { connection, session, subscription }
+    }
+
+    pub(crate) fn send(&mut self, connection: ConnectionKey, message: Message) -> Ticket {
+        self.submit(connection, send(message, None))
+    }
+
+    pub(crate) fn send_in(
+        &mut self,
+        connection: ConnectionKey,
+        transaction: u64,
+        message: Message,
+    ) -> Ticket {
+        self.submit(connection, send(message, Some(TransactionId::Local(transaction))))
+    }
+
+    /// What came to a consumer since this was asked last.
+    pub(crate) fn received(&mut self, consumer: Consumer) -> Vec<Dispatch> {
+        self.inboxes.remove(&(consumer.connection, consumer.subscription)).unwrap_or_default()
+    }
+
+    #[track_caller]
+    pub(crate) fn ack(&mut self, consumer: Consumer, first: u64, last: u64, kind: AckKind) {
+        self.done(consumer.connection, acknowledge(consumer, first, last, kind, None));
+    }
+
+    #[track_caller]
+    pub(crate) fn ack_in(&mut self, consumer: Consumer, transaction: u64, first: u64, last: u64) {
+        let transaction = Some(TransactionId::Local(transaction));
+        self.done(consumer.connection, acknowledge(consumer, first, last, AckKind::Standard, transaction));
+    }
+
+    #[track_caller]
+    pub(crate) fn begin(&mut self, connection: ConnectionKey, transaction: u64) {
+        self.done(connection, Command::Begin { transaction: TransactionId::Local(transaction) });
+    }
+
+    pub(crate) fn commit(&mut self, connection: ConnectionKey, transaction: u64) -> Ticket {
+        let transaction = TransactionId::Local(transaction);
+        self.submit(connection, Command::Commit { transaction, one_phase: true })
+    }
+
+    #[track_caller]
+    pub(crate) fn roll_back(&mut self, connection: ConnectionKey, transaction: u64) {
+        let transaction = TransactionId::Local(transaction);
+        self.done(connection, Command::Rollback { transaction, cause: None });
+    }
+
+    #[track_caller]
+    pub(crate) fn close(&mut self, consumer: Consumer, last_handed_over: u64) {
+        let subscription = consumer.subscription;
+        self.done(consumer.connection, Command::CloseSubscription { subscription, last_handed_over });
+    }
+
+    #[track_caller]
+    pub(crate) fn close_session(&mut self, consumer: Consumer) {
+        self.done(consumer.connection, Command::CloseSession { session: consumer.session });
+    }
+
+    #[track_caller]
+    pub(crate) fn hand_over(&mut self, consumer: Consumer, number: u64) {
+        let subscription = consumer.subscription;
+        self.done(consumer.connection, Command::HandedOver { subscription, number });
+    }
+
+    pub(crate) fn counts(&self, destination: &Destination) -> Counts {
+        self.machine.counts(destination).unwrap_or_default()
+    }
+
+    /// The sequences of a queue's messages, in their order.
+    pub(crate) fn pending(&self, destination: &Destination) -> Vec<u64> {
+        self.machine.pending(destination).iter().map(|id| id.sequence).collect()
+    }
+}
+
+pub(crate) fn subscribe(
+    session: SessionId,
+    subscription: SubscriptionId,
+    destination: &Destination,
+    credit: Credit,
+) -> Subscribe {
+    Subscribe {
+        subscription,
+        session,
+        destination: destination.clone(),
+        credit,
+        selector: None,
+        no_local: false,
+        durable_name: None,
+        redelivery: None,
+    }
+}
+
+pub(crate) fn send(message: Message, transaction: Option<TransactionId>) -> Command {
+    Command::Send(Send { producer: ProducerId(1), message: Arc::new(message), transaction, deadline: None })
+}
+
+pub(crate) fn acknowledge(
+    consumer: Consumer,
+    first: u64,
+    last: u64,
+    kind: AckKind,
+    transaction: Option<TransactionId>,
+) -> Command {
+    Command::Acknowledge(Ack { subscription: consumer.subscription, first, last, kind, transaction })
+}
