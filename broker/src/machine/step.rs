@@ -215,7 +215,7 @@ impl Machine {
         for waiting in self.batches.remove(&batch).unwrap_or_default() {
             match waiting {
                 OnStored::Confirm(ticket) => {
-                    self.confirm(ticket, outcome.clone().map(|()| Confirmation::Done))
+                    self.confirm(ticket, outcome.clone().map(|()| Confirmation::Done));
                 }
                 OnStored::Sent { target, held, ticket } => {
                     match &outcome {
