@@ -5,7 +5,7 @@
 //! queued, with the lock released. So effects are performed in the order of the steps, by one at a time, and a sink or
 //! a store that calls back, which brings an input while effects are being performed, only queues what comes of it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -38,9 +38,9 @@ pub(crate) struct Edge {
 #[derive(Debug)]
 struct State {
     machine: Machine,
-    links: HashMap<ConnectionKey, Link>,
+    links: BTreeMap<ConnectionKey, Link>,
     /// Whom receipts are fulfilled by that were handed out unfulfilled.
-    confirmers: HashMap<Ticket, (ConnectionKey, Confirmer)>,
+    confirmers: BTreeMap<Ticket, (ConnectionKey, Confirmer)>,
     queued: VecDeque<Work>,
     /// Whether somebody performs what is queued.
     is_performing: bool,
@@ -86,8 +86,8 @@ impl Edge {
             store,
             state: Mutex::new(State {
                 machine: Machine::new(settings),
-                links: HashMap::new(),
-                confirmers: HashMap::new(),
+                links: BTreeMap::new(),
+                confirmers: BTreeMap::new(),
                 queued: VecDeque::new(),
                 is_performing: false,
                 own: None,
@@ -348,7 +348,7 @@ impl State {
         }
         // Dropped confirmers say that the connection was lost.
         self.confirmers.clear();
-        for (_, link) in self.links.drain() {
+        for link in std::mem::take(&mut self.links).into_values() {
             self.queued.push_back(Work::Notify(link.sink, Event::Lost { error: error.clone() }));
         }
         self.stopped = Some(error);

@@ -1,5 +1,7 @@
 //! A broker in this process, reached as `vm:`: its name, its end, its clock, and who may call back.
 
+#![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
+
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};

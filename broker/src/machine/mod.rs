@@ -3,7 +3,7 @@
 //! No thread, clock, socket, file or tokio type is owned here, and no store is called: effects name work, inputs bring
 //! its results. So any history can be replayed from a seed and compared with a model.
 //!
-//! Nothing that shows depends on the order of a hash map: those here are only looked into, never walked through.
+//! Nothing that shows depends on the order of a hash map: the two here, for names, are only looked into.
 
 mod acknowledge;
 mod connection;
@@ -45,8 +45,8 @@ pub struct Machine {
     policy: Arc<RedeliveryPolicy>,
     now: Timestamp,
     connections: BTreeMap<ConnectionKey, Connection>,
-    subscriptions: HashMap<SubscriptionKey, Subscription>,
-    queues: HashMap<QueueKey, Queue>,
+    subscriptions: BTreeMap<SubscriptionKey, Subscription>,
+    queues: BTreeMap<QueueKey, Queue>,
     queue_names: HashMap<Arc<str>, QueueKey>,
     next_queue: u64,
     topics: Vec<Topic>,
@@ -78,8 +78,8 @@ impl Machine {
             settings,
             now: Timestamp(0),
             connections: BTreeMap::new(),
-            subscriptions: HashMap::new(),
-            queues: HashMap::new(),
+            subscriptions: BTreeMap::new(),
+            queues: BTreeMap::new(),
             queue_names: HashMap::new(),
             next_queue: 0,
             topics: Vec::new(),

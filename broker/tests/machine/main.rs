@@ -1,5 +1,7 @@
 //! The delivery logic, driven directly: no runtime, no store, and time passes when a test says so.
 
+#![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
+
 mod acknowledgement;
 mod commands;
 mod dead_letters;
