@@ -92,9 +92,8 @@ impl Machine {
         self.timers.insert(deadline, Timer::SendDeadline(number));
     }
 
-    /// Admits parked sends as far as memory reaches; whether there were any.
-    pub(super) fn admit_parked(&mut self) -> bool {
-        let mut admitted = false;
+    /// Admits parked sends as far as memory reaches.
+    pub(super) fn admit_parked(&mut self) {
         while let Some(first) = self.memory.parked.first_entry() {
             if !fits(self.memory.used, self.memory.limit, &first.get().send.message) {
                 break;
@@ -109,9 +108,7 @@ impl Machine {
             if let Some(transaction) = transaction {
                 self.commit_if_waiting(&(parked.connection, transaction));
             }
-            admitted = true;
         }
-        admitted
     }
 
     /// The deadline of a parked send has come.

@@ -136,17 +136,15 @@ impl Machine {
         self.settle_down();
     }
 
-    /// Delivers and admits until nothing more can be delivered or admitted.
+    /// Admits and delivers until nothing more can be admitted or delivered. What memory has room for goes first: it
+    /// may be more urgent than what is there.
     fn settle_down(&mut self) {
         loop {
-            while let Some(queue_key) = self.due_queues.pop_front() {
-                if let Some(queue) = self.queues.get_mut(&queue_key) {
-                    queue.is_due = false;
-                    self.dispatch_queue(queue_key);
-                }
-            }
-            if !self.admit_parked() {
-                return;
+            self.admit_parked();
+            let Some(queue_key) = self.due_queues.pop_front() else { return };
+            if let Some(queue) = self.queues.get_mut(&queue_key) {
+                queue.is_due = false;
+                self.dispatch_queue(queue_key);
             }
         }
     }
@@ -227,10 +225,8 @@ impl Machine {
                 // Visible even when the store failed: it has left its source, and nothing may be lost in memory.
                 OnStored::MovedIn { queue, held } => self.move_in(queue, held),
                 OnStored::Appended { transaction } => {
-                    if let Err(error) = &outcome
-                        && let Some(transaction) = self.transactions.get_mut(&transaction)
-                    {
-                        transaction.fail(error);
+                    if let Err(error) = &outcome {
+                        self.append_failed(&transaction, error);
                     }
                 }
                 OnStored::Committed { transaction, ticket } => {

@@ -192,6 +192,14 @@ impl Machine {
         }
     }
 
+    /// The store failed with a send of a transaction.
+    pub(super) fn append_failed(&mut self, key: &TransactionKey, error: &ProviderError) {
+        if let Some(transaction) = self.transactions.get_mut(key) {
+            transaction.fail(error);
+            self.commit_if_waiting(key);
+        }
+    }
+
     fn has_stored_sends(&self, key: &TransactionKey) -> bool {
         self.transactions.get(key).is_some_and(|transaction| {
             transaction.sends.iter().any(|(target, held)| match target {
