@@ -114,9 +114,15 @@ impl Model {
     }
 
     fn position_in_range(&self, key: &SubscriptionKey, ack: &Ack) -> Option<usize> {
+        self.first_of(key, |number| is_in_range(ack, number))
+    }
+
+    /// The entry that the subscription plainly has under the lowest number that is wanted.
+    pub(super) fn first_of(&self, key: &SubscriptionKey, is_wanted: impl Fn(u64) -> bool) -> Option<usize> {
+        let numbers = self.unsettled(key.0, key.1);
+        let number = numbers.into_iter().find(|number| is_wanted(*number))?;
         self.entries.iter().position(|entry| {
-            entry.is_plainly_with(key)
-                && entry.holder.as_ref().is_some_and(|holder| is_in_range(ack, holder.number))
+            entry.is_plainly_with(key) && entry.holder.as_ref().is_some_and(|holder| holder.number == number)
         })
     }
 

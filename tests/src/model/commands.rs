@@ -1,13 +1,13 @@
 //! Inputs: what happens to the broker.
 
-use corriere_broker::machine::{ConnectionKey, Input, Ticket};
+use corriere_broker::machine::{BatchId, ConnectionKey, Input, Ticket};
 use corriere_broker::store::StoreOperation;
 use corriere_core::provider::{Cause, Command, Credit, Subscribe};
-use corriere_core::{SessionId, Timestamp, TransactionId};
+use corriere_core::{Destination, MessageId, SessionId, Timestamp, TransactionId};
 
-use super::entry::{Death, Place, SubscriptionKey};
+use super::entry::{Death, Place, SubscriptionKey, id_of};
 use super::fate::Return;
-use super::session::{Connection, Origin, Producer, Session, Subscription};
+use super::session::{Connection, Entering, Origin, Producer, Session, Subscription};
 use super::{Answer, Model};
 
 impl Model {
@@ -15,7 +15,13 @@ impl Model {
     pub fn take(&mut self, now: Timestamp, input: &Input) {
         self.now = self.now.max(now);
         self.acknowledging = None;
+        for entry in &mut self.entries {
+            entry.is_just_admitted = false;
+        }
         self.let_time_pass();
+        if !matches!(input, Input::Tick) {
+            self.admit_parked();
+        }
         match input {
             Input::Connect { connection, identity } => self.connections.push(Connection {
                 key: *connection,
@@ -37,8 +43,6 @@ impl Model {
             }
             Input::Tick => {}
         }
-        self.admit_parked();
-        self.settle_commits();
         self.disturb(input);
     }
 
@@ -51,7 +55,6 @@ impl Model {
                 index += 1;
             }
         }
-        self.admit_parked();
     }
 
     fn command(&mut self, connection: ConnectionKey, ticket: Ticket, command: &Command) {
@@ -302,9 +305,7 @@ impl Model {
         death: &Death,
         policy: &corriere_core::RedeliveryPolicy,
     ) {
-        while let Some(index) = self.entries.iter().position(|entry| {
-            entry.is_plainly_with(key) && entry.holder.as_ref().is_some_and(|holder| is_wanted(holder.number))
-        }) {
+        while let Some(index) = self.first_of(key, &is_wanted) {
             let how = Return {
                 is_counted,
                 death: death.clone(),
@@ -322,31 +323,15 @@ impl Model {
         if is_durable {
             self.durable.apply(&batch.operations);
         }
-        let entering: Vec<_> =
-            self.entering.iter().filter(|entering| entering.batch == Some(batch.id)).cloned().collect();
-        self.entering.retain(|entering| entering.batch != Some(batch.id));
-        for entering in entering {
-            match (entering.origin, is_durable) {
-                (Origin::Sent(ticket), true) => {
-                    self.tickets.owe_if_heard(ticket, Answer::Done);
-                    self.enter(Place::Queue(entering.queue), entering.message, entering.instance, None);
-                }
-                (Origin::Sent(ticket), false) => self.tickets.owe_if_heard(ticket, Answer::Refused),
-                (Origin::Moved(letter), _) => {
-                    self.enter(
-                        Place::Queue(entering.queue),
-                        entering.message,
-                        entering.instance,
-                        Some(*letter),
-                    );
-                }
-            }
-        }
+        // Positions are given in the order of the journal.
         for operation in &batch.operations {
             let (StoreOperation::Append { transaction: Some((identity, id)), .. }
             | StoreOperation::Remove { transaction: Some((identity, id)), .. }
             | StoreOperation::Commit((identity, id))) = operation
             else {
+                if let StoreOperation::Append { queue, message, .. } = operation {
+                    self.appended(batch.id, queue, &id_of(message), is_durable);
+                }
                 continue;
             };
             let Some(key) = self.transaction_key(identity, id) else { continue };
@@ -357,6 +342,25 @@ impl Model {
                 (false, true) => {}
                 (false, false) => self.condemn(&key),
             }
+        }
+    }
+
+    /// A message that was on its way into a queue has arrived, or has failed to.
+    fn appended(&mut self, batch: BatchId, queue: &Destination, id: &MessageId, is_durable: bool) {
+        let Some(index) = self.entering.iter().position(|entering| {
+            entering.batch == Some(batch) && entering.queue == *queue && id_of(&entering.message) == *id
+        }) else {
+            return;
+        };
+        let Entering { message, instance, origin, .. } = self.entering.remove(index);
+        let place = Place::Queue(queue.clone());
+        match origin {
+            Origin::Sent(ticket) if is_durable => {
+                self.tickets.owe_if_heard(ticket, Answer::Done);
+                self.enter(place, message, instance, None);
+            }
+            Origin::Sent(ticket) => self.tickets.owe_if_heard(ticket, Answer::Refused),
+            Origin::Moved(letter) => self.enter(place, message, instance, Some(*letter)),
         }
     }
 }

@@ -17,9 +17,20 @@ impl Model {
     /// The first rule that is broken.
     pub fn check(&mut self, effects: &Effects, counts: impl Fn(&Destination) -> Option<Counts>) -> Judgement {
         for (id, operations) in &effects.store {
+            self.batches.push(Batch { id: *id, operations: operations.clone() });
+        }
+        // How much memory is free for those who wait is known when the dead letters are, as they were written.
+        self.settle_commits();
+        loop {
+            self.match_entering(|origin| matches!(origin, Origin::Moved(_)))?;
+            if !self.admit_first() {
+                break;
+            }
+        }
+        for (id, operations) in &effects.store {
             self.note_batch(*id, operations)?;
         }
-        self.match_entering()?;
+        self.match_entering(|_| true)?;
         self.check_deliveries(effects)?;
         for (ticket, outcome) in &effects.confirmations {
             self.tickets.answer(*ticket, outcome)?;
@@ -62,7 +73,6 @@ impl Model {
         if settles && let Some(ticket) = self.acknowledging {
             self.tickets.wait_for(ticket, id);
         }
-        self.batches.push(Batch { id, operations: operations.to_vec() });
         Ok(())
     }
 
@@ -86,9 +96,9 @@ impl Model {
 
     /// Every persistent message on its way into a queue must be in a batch from the step in which it set out, a dead
     /// letter in the same batch that removes it from where it died.
-    fn match_entering(&mut self) -> Judgement {
+    fn match_entering(&mut self, is_wanted: impl Fn(&Origin) -> bool) -> Judgement {
         for index in 0..self.entering.len() {
-            if self.entering[index].batch.is_some() {
+            if self.entering[index].batch.is_some() || !is_wanted(&self.entering[index].origin) {
                 continue;
             }
             let entering = &self.entering[index];
@@ -134,24 +144,7 @@ impl Model {
             self.entering[index].batch = Some(id);
             self.entering[index].message = message;
         }
-        self.order_entering();
         Ok(())
-    }
-
-    /// What is in one batch becomes visible in the order of its operations.
-    fn order_entering(&mut self) {
-        let batches = &self.batches;
-        self.entering.sort_by_key(|entering| {
-            batches.iter().enumerate().find(|(_, batch)| Some(batch.id) == entering.batch).map(
-                |(place, batch)| {
-                    let operation = batch.operations.iter().position(|operation| {
-                        matches!(operation, StoreOperation::Append { queue, message, .. }
-                        if *queue == entering.queue && id_of(message) == id_of(&entering.message))
-                    });
-                    (place, operation)
-                },
-            )
-        });
     }
 }
 

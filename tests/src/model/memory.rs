@@ -49,12 +49,21 @@ impl Model {
 
     /// First in, first out: who is behind one that does not fit waits with it.
     pub(super) fn admit_parked(&mut self) {
-        while let Some(first) = self.parked.first()
-            && self.fits(first.message.size())
-        {
-            let first = self.parked.remove(0);
-            self.admit(first);
+        while self.admit_first() {}
+    }
+
+    /// Admits the first parked send if there is memory for it.
+    pub(super) fn admit_first(&mut self) -> bool {
+        if self.parked.first().is_none_or(|first| !self.fits(first.message.size())) {
+            return false;
         }
+        let first = self.parked.remove(0);
+        let was_admitting = std::mem::replace(&mut self.is_admitting, true);
+        self.admit(first);
+        // A commit that waited for just this one takes effect before the next is admitted.
+        self.settle_commits();
+        self.is_admitting = was_admitting;
+        true
     }
 
     /// At its deadline a parked send fails, and the transaction that it belongs to with it.

@@ -75,7 +75,9 @@ impl Model {
             .map(|transaction| (transaction.connection, transaction.id.clone()))
             .find(|key| !self.waits_for_memory(key) && !self.needs_the_store(key))
         {
+            let was_admitting = std::mem::replace(&mut self.is_admitting, true);
             self.take_effect(&key);
+            self.is_admitting = was_admitting;
         }
     }
 
@@ -114,7 +116,6 @@ impl Model {
         while let Some(index) = self.entries.iter().position(|entry| entry.is_locked_by(key)) {
             self.settle(index);
         }
-        self.admit_parked();
     }
 
     /// The commit cannot be: the transaction is rolled back, and the commit answered so.
