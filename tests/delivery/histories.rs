@@ -232,6 +232,11 @@ fn perform_on_what_is_open(world: &mut World, operation: &Operation) -> Judgemen
                 world.roll_back(session)?;
             }
         }
+        Operation::Misuse { session: pick, misuse } => {
+            if let Some(session) = session(world, pick) {
+                world.misuse(session, misuse)?;
+            }
+        }
         Operation::CloseSession { session: pick } => {
             if let Some(session) = session(world, pick) {
                 world.close_session(session)?;
@@ -268,13 +273,16 @@ fn acknowledge(
         Word::Individual => unsettled[first]..=unsettled[first],
         _ => unsettled[first]..=unsettled[last],
     };
-    let may_be_transacted = matches!(word, Word::Standard | Word::Individual | Word::Poison);
+    let may_be_transacted =
+        matches!(word, Word::Standard | Word::Individual | Word::Unmatched | Word::Poison);
     let kind = match word {
         Word::Delivered => AckKind::Delivered,
         Word::Standard => AckKind::Standard,
         Word::Individual => AckKind::Individual,
         Word::Poison => AckKind::Poison { cause: failure() },
         Word::Expired => AckKind::Expired,
+        Word::Unmatched => AckKind::Unmatched,
+        Word::Retained => AckKind::Retained,
         Word::Redelivered => AckKind::Redelivered { delay: None, cause: failure() },
         Word::RedeliveredAfter(millis) => {
             AckKind::Redelivered { delay: Some(Duration::from_millis(u64::from(millis))), cause: failure() }

@@ -30,6 +30,8 @@ pub(crate) enum Word {
     Individual,
     Poison,
     Expired,
+    Unmatched,
+    Retained,
     Redelivered,
     RedeliveredAfter(u16),
     ConversionFailed,
@@ -75,6 +77,11 @@ pub(crate) enum Operation {
     Drain {
         subscription: Pick,
     },
+    /// A command that names what is not there.
+    Misuse {
+        session: Pick,
+        misuse: Misuse,
+    },
     Commit {
         session: Pick,
     },
@@ -105,6 +112,18 @@ pub(crate) enum Operation {
     },
     /// The store fails what it has, if that is sends and commits only.
     StoreFails,
+}
+
+/// What a client gets wrong.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Misuse {
+    /// An acknowledgement within its transaction, which can only be rolled back then.
+    AcknowledgesWhatIsNot,
+    /// A send within its transaction by a producer that it never opened.
+    SendsByNobody,
+    CommitsWhatIsNot,
+    SubscribesInNoSession,
+    GrantsToNobody,
 }
 
 /// A redelivery policy of the histories.
@@ -203,6 +222,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         ),
         6 => (pick(), 1..5_u8).prop_map(|(subscription, credit)| O::Grant { subscription, credit }),
         2 => pick().prop_map(|subscription| O::Drain { subscription }),
+        2 => (pick(), misuse()).prop_map(|(session, misuse)| O::Misuse { session, misuse }),
         6 => pick().prop_map(|session| O::Commit { session }),
         5 => pick().prop_map(|session| O::Rollback { session }),
         4 => (pick(), 0..4_u8).prop_map(
@@ -256,9 +276,21 @@ fn word() -> impl Strategy<Value = Word> {
         3 => Just(Word::Individual),
         2 => Just(Word::Poison),
         1 => Just(Word::Expired),
+        1 => Just(Word::Unmatched),
+        1 => Just(Word::Retained),
         5 => Just(Word::Redelivered),
         2 => (0..2_000_u16).prop_map(Word::RedeliveredAfter),
         2 => Just(Word::ConversionFailed),
+    ]
+}
+
+fn misuse() -> impl Strategy<Value = Misuse> {
+    prop_oneof![
+        Just(Misuse::AcknowledgesWhatIsNot),
+        Just(Misuse::SendsByNobody),
+        Just(Misuse::CommitsWhatIsNot),
+        Just(Misuse::SubscribesInNoSession),
+        Just(Misuse::GrantsToNobody),
     ]
 }
 

@@ -15,6 +15,7 @@ use corriere_core::{
     ConnectionId, DeliveryMode, Destination, Message, MessageId, Priority, ProducerId, RedeliveryPolicy,
     SessionId, SubscriptionId, Timestamp, TransactionId,
 };
+use crate::operations::Misuse;
 use corriere_tests::model::{Judgement, Model, Violation, id_of};
 
 /// A session of a client.
@@ -266,6 +267,31 @@ impl World {
         self.command(session.connection, Command::Begin { transaction: transaction.clone() })?;
         self.session(session).transaction = Some(transaction.clone());
         Ok(transaction)
+    }
+
+    /// Names what is not there.
+    pub(crate) fn misuse(&mut self, session: SessionKey, misuse: Misuse) -> Judgement {
+        let (nobody, producer) = (SubscriptionId(self.number()), ProducerId(self.number()));
+        let command = match misuse {
+            Misuse::AcknowledgesWhatIsNot => {
+                return self.acknowledge(session, nobody, 1..=u64::MAX, AckKind::Standard, true);
+            }
+            Misuse::SendsByNobody => {
+                let own = std::mem::replace(&mut self.session(session).producer, producer);
+                let sent = self.send(session, &queue("a"), Letter { transacted: true, ..Letter::default() });
+                self.session(session).producer = own;
+                return sent.map(drop);
+            }
+            Misuse::CommitsWhatIsNot => {
+                Command::Commit { transaction: TransactionId::Local(self.number()), one_phase: true }
+            }
+            Misuse::SubscribesInNoSession => {
+                let nowhere = SessionKey { session: SessionId(self.number()), ..session };
+                return self.subscribe(nowhere, &queue("a"), Credit::Explicit, None, false).map(drop);
+            }
+            Misuse::GrantsToNobody => Command::Grant { subscription: nobody, credit: 1 },
+        };
+        self.command(session.connection, command)
     }
 
     pub(crate) fn commit(&mut self, session: SessionKey) -> Judgement {

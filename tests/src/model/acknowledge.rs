@@ -22,8 +22,15 @@ impl Model {
             transaction.iter().for_each(|transaction| self.condemn(transaction));
             return Answer::Unknown;
         };
-        // Expired messages were not handed over, and unmatched ones are none of the application's business.
-        if !matches!(ack.kind, AckKind::Expired | AckKind::Unmatched) {
+        // The other kinds say nothing of the application's hands.
+        if matches!(
+            ack.kind,
+            AckKind::Delivered
+                | AckKind::Standard
+                | AckKind::Individual
+                | AckKind::Redelivered { .. }
+                | AckKind::Poison { .. }
+        ) {
             subscription.hand_over(ack.last);
         }
         match &ack.kind {
