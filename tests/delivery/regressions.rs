@@ -1,1 +1,86 @@
 //! Histories that once broke a rule, as short as they got.
+
+use corriere_broker::Settings;
+use corriere_core::provider::Credit;
+
+use crate::histories::assert_keeps_the_rules;
+use crate::operations::{Operation, Pick, Place, Policy, Word};
+
+const FIRST: Pick = Pick(0);
+
+fn subscribe(credit: Credit) -> Operation {
+    Operation::Subscribe { session: FIRST, place: Place::A, credit, policy: Policy::Default, no_local: false }
+}
+
+fn send(persistent: bool, size: u16, transacted: bool) -> Operation {
+    let (session, place) = (FIRST, Place::A);
+    Operation::Send { session, place, priority: 4, persistent, size, live: None, transacted }
+}
+
+fn small_memory() -> Settings {
+    Settings { memory_limit: 4_000, ..Settings::default() }
+}
+
+#[test]
+fn granted_credit_is_used_for_what_is_sent_later() {
+    let history = [
+        subscribe(Credit::Explicit),
+        Operation::Grant { subscription: FIRST, credit: 1 },
+        send(false, 10, false),
+    ];
+    assert_keeps_the_rules(Settings::default(), &history);
+}
+
+#[test]
+fn a_window_that_a_hand_over_widens_is_filled_at_once() {
+    let history = [
+        subscribe(Credit::Window { prefetch: 1, extension: None }),
+        send(false, 10, false),
+        send(false, 10, false),
+        Operation::HandOver { subscription: FIRST, count: 1 },
+    ];
+    assert_keeps_the_rules(Settings::default(), &history);
+}
+
+#[test]
+fn a_commit_that_waits_for_memory_is_refused_when_a_send_of_it_fails_meanwhile() {
+    let history = [
+        Operation::StoreWaits,
+        send(true, 10, true),
+        send(false, 3_500, false),
+        send(false, 10, true),
+        Operation::Commit { session: FIRST },
+        Operation::StoreFails,
+    ];
+    assert_keeps_the_rules(small_memory(), &history);
+}
+
+#[test]
+fn a_dead_letter_that_is_said_to_have_expired_leaves_its_queue_once() {
+    let history = [
+        subscribe(Credit::Window { prefetch: 1, extension: None }),
+        send(true, 10, false),
+        Operation::Subscribe {
+            session: FIRST,
+            place: Place::DeadLetters,
+            credit: Credit::Window { prefetch: 1, extension: None },
+            policy: Policy::Default,
+            no_local: false,
+        },
+        Operation::Acknowledge {
+            subscription: FIRST,
+            skip: 0,
+            count: 1,
+            word: Word::Poison,
+            transacted: false,
+        },
+        Operation::Acknowledge {
+            subscription: FIRST,
+            skip: 0,
+            count: 1,
+            word: Word::Expired,
+            transacted: false,
+        },
+    ];
+    assert_keeps_the_rules(Settings::default(), &history);
+}

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::operations::Misuse;
 use corriere_broker::machine::{ConnectionKey, Effects, Input, Machine, Ticket};
 use corriere_broker::store::{StoreError, StoreOperation};
 use corriere_broker::{Counts, Settings};
@@ -15,7 +16,6 @@ use corriere_core::{
     ConnectionId, DeliveryMode, Destination, Message, MessageId, Priority, ProducerId, RedeliveryPolicy,
     SessionId, SubscriptionId, Timestamp, TransactionId,
 };
-use crate::operations::Misuse;
 use corriere_tests::model::{Judgement, Model, Violation, id_of};
 
 /// A session of a client.
