@@ -4,8 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::describe;
+use crate::ledger::Ledger;
 use crate::operations::Misuse;
-use corriere_broker::machine::{ConnectionKey, Effects, Input, Machine, Ticket};
+use corriere_broker::machine::{ConnectionKey, Input, Machine, Ticket};
 use corriere_broker::store::{StoreError, StoreOperation};
 use corriere_broker::{Counts, Settings};
 use corriere_core::provider::{
@@ -16,7 +18,7 @@ use corriere_core::{
     ConnectionId, DeliveryMode, Destination, Message, MessageId, Priority, ProducerId, RedeliveryPolicy,
     SessionId, SubscriptionId, Timestamp, TransactionId,
 };
-use corriere_tests::model::{Judgement, Model, Violation, id_of};
+use corriere_tests::model::{Judgement, Model, Violation};
 
 /// A session of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +53,7 @@ pub(crate) struct World {
     pub(crate) dispatches: Vec<(ConnectionKey, Dispatch)>,
     /// All that was confirmed, in order.
     pub(crate) confirmations: Vec<(Ticket, Result<Confirmation, ProviderError>)>,
+    ledger: Ledger,
     log: Vec<String>,
 }
 
@@ -84,6 +87,7 @@ impl World {
             sessions: Vec::new(),
             dispatches: Vec::new(),
             confirmations: Vec::new(),
+            ledger: Ledger::default(),
             log: Vec::new(),
         }
     }
@@ -137,18 +141,28 @@ impl World {
     }
 
     fn step(&mut self, input: Input) -> Judgement {
-        self.log.push(format!("{} {}", self.now.0 % 1_000_000, describe(&input)));
+        self.log.push(format!("{} {}", self.now.0 % 1_000_000, describe::input(&input)));
         self.model.take(self.now, &input);
         let step = catch_unwind(AssertUnwindSafe(|| self.machine.step(self.now, input)));
         let Ok(effects) = step else { return Err(Violation("the machine panicked".to_owned())) };
-        self.describe_effects(&effects);
+        describe::effects(&effects, &mut self.log);
         self.wake_at = effects.wake_at;
         let judgement = self.model.check(&effects, |destination| self.machine.counts(destination));
+        judgement?;
         for (connection, batch) in effects.deliveries {
-            self.dispatches.extend(batch.into_iter().map(|dispatch| (connection, dispatch)));
+            for dispatch in batch {
+                self.ledger.delivered(connection, &dispatch)?;
+                self.dispatches.push((connection, dispatch));
+            }
         }
         self.confirmations.extend(effects.confirmations);
-        judgement
+        Ok(())
+    }
+
+    /// The end, when everything was consumed.
+    pub(crate) fn check_end(&self) -> Judgement {
+        self.model.check_end()?;
+        self.ledger.check(&self.confirmations)
     }
 
     /// Time passes; the machine is woken whenever it asked to be.
@@ -324,6 +338,11 @@ impl World {
 
     pub(crate) fn command(&mut self, connection: ConnectionKey, command: Command) -> Judgement {
         let ticket = Ticket(self.number());
+        let unsettled = match &command {
+            Command::Acknowledge(ack) => self.model.unsettled(connection, ack.subscription),
+            _ => Vec::new(),
+        };
+        self.ledger.asked(connection, ticket, &command, &unsettled);
         self.input(Input::Command { connection, ticket, command })
     }
 
@@ -339,83 +358,6 @@ impl World {
     fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
-    }
-
-    fn describe_effects(&mut self, effects: &Effects) {
-        for (id, operations) in &effects.store {
-            let operations: Vec<_> = operations.iter().map(describe_operation).collect();
-            self.log.push(format!("    store {}: {}", id.0, operations.join(", ")));
-        }
-        for (connection, batch) in &effects.deliveries {
-            for dispatch in batch {
-                self.log.push(format!(
-                    "    c{} s{} gets {} as #{} epoch {} count {}",
-                    connection.0,
-                    dispatch.subscription,
-                    id_of(&dispatch.message),
-                    dispatch.number,
-                    dispatch.epoch,
-                    dispatch.delivery_count
-                ));
-            }
-        }
-        for (ticket, outcome) in &effects.confirmations {
-            if outcome.is_err() {
-                self.log.push(format!("    t{}: {outcome:?}", ticket.0));
-            }
-        }
-    }
-}
-
-fn describe(input: &Input) -> String {
-    match input {
-        Input::Command { connection, ticket, command } => {
-            let command = match command {
-                Command::Send(send) => {
-                    let headers = send.message.headers();
-                    format!(
-                        "send {} to {:?} priority {} {:?} size {} expires {:?} in {:?}",
-                        id_of(&send.message),
-                        headers.destination,
-                        headers.priority.level(),
-                        headers.delivery_mode,
-                        send.message.size(),
-                        headers.expiration.map(|expiration| expiration.0 % 1_000_000),
-                        send.transaction.as_ref().map(ToString::to_string)
-                    )
-                }
-                Command::Acknowledge(ack) => format!(
-                    "ack s{} {}..={} {:?} in {:?}",
-                    ack.subscription,
-                    ack.first,
-                    ack.last,
-                    ack.kind,
-                    ack.transaction.as_ref().map(ToString::to_string)
-                ),
-                Command::OpenSubscription(subscribe) => format!(
-                    "subscribe s{} in session {} to {:?} {:?} no_local {} {:?}",
-                    subscribe.subscription,
-                    subscribe.session,
-                    subscribe.destination,
-                    subscribe.credit,
-                    subscribe.no_local,
-                    subscribe.redelivery
-                ),
-                other => format!("{other:?}"),
-            };
-            format!("c{} t{} {command}", connection.0, ticket.0)
-        }
-        other => format!("{other:?}"),
-    }
-}
-
-fn describe_operation(operation: &StoreOperation) -> String {
-    match operation {
-        StoreOperation::Append { queue, message, transaction } => {
-            let within = if transaction.is_some() { " (transacted)" } else { "" };
-            format!("append {} to {queue}{within}", id_of(message))
-        }
-        other => format!("{other:?}"),
     }
 }
 

@@ -1,0 +1,176 @@
+//! What clients may count on, kept apart from machine and model: what was accepted is delivered, what was refused or
+//! rolled back never is, what was settled does not come again, and a producer's messages come in their order.
+
+use std::sync::Arc;
+
+use corriere_broker::machine::{ConnectionKey, Ticket};
+use corriere_core::provider::{AckKind, Command, Confirmation, Dispatch, ProviderError};
+use corriere_core::{Destination, Message, MessageId, SubscriptionId, TransactionId};
+use corriere_tests::model::{Judgement, Violation, id_of};
+
+type Outcomes = [(Ticket, Result<Confirmation, ProviderError>)];
+
+/// What a client notes.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    sent: Vec<Sent>,
+    commits: Vec<(TransactionId, Ticket)>,
+    subscriptions: Vec<((ConnectionKey, SubscriptionId), Destination)>,
+    deliveries: Vec<Delivery>,
+    settled: Vec<(Source, MessageId)>,
+}
+
+#[derive(Debug)]
+struct Sent {
+    message: Arc<Message>,
+    ticket: Ticket,
+    transaction: Option<TransactionId>,
+}
+
+impl Sent {
+    fn goes_to(&self, destination: &Destination) -> bool {
+        self.message.headers().destination.as_ref() == Some(destination)
+    }
+
+    /// Whether a queue holds it until somebody takes it.
+    fn is_kept(&self) -> bool {
+        let headers = self.message.headers();
+        headers.expiration.is_none() && headers.destination.as_ref().is_some_and(|to| !to.is_topic())
+    }
+
+    /// Whether the same producer sent both in the same way, so that one never overtakes the other.
+    fn is_alike(&self, other: &Self) -> bool {
+        let (this, that) = (self.message.headers(), other.message.headers());
+        id_of(&self.message).producer == id_of(&other.message).producer
+            && this.destination == that.destination
+            && this.priority == that.priority
+            && this.delivery_mode == that.delivery_mode
+            && self.transaction == other.transaction
+    }
+}
+
+fn is_final(kind: &AckKind) -> bool {
+    matches!(kind, AckKind::Standard | AckKind::Individual | AckKind::Unmatched)
+}
+
+#[derive(Debug)]
+struct Delivery {
+    subscription: (ConnectionKey, SubscriptionId),
+    number: u64,
+    source: Source,
+    id: MessageId,
+}
+
+/// Where a message was taken from: a queue, or a topic as one subscription sees it.
+type Source = (Destination, Option<(ConnectionKey, SubscriptionId)>);
+
+impl Ledger {
+    /// A client asks for something; `unsettled` are the numbers of the acknowledged subscription that it has.
+    pub(crate) fn asked(
+        &mut self,
+        connection: ConnectionKey,
+        ticket: Ticket,
+        command: &Command,
+        unsettled: &[u64],
+    ) {
+        match command {
+            Command::Send(send) => self.sent.push(Sent {
+                message: Arc::clone(&send.message),
+                ticket,
+                transaction: send.transaction.clone(),
+            }),
+            Command::Commit { transaction, .. } => self.commits.push((transaction.clone(), ticket)),
+            Command::OpenSubscription(subscribe) => {
+                let key = (connection, subscribe.subscription);
+                self.subscriptions.push((key, subscribe.destination.clone()));
+            }
+            Command::Acknowledge(ack) if ack.transaction.is_none() && is_final(&ack.kind) => {
+                let subscription = (connection, ack.subscription);
+                for delivery in self.deliveries.iter().filter(|delivery| {
+                    delivery.subscription == subscription
+                        && (ack.first..=ack.last).contains(&delivery.number)
+                        && unsettled.contains(&delivery.number)
+                }) {
+                    self.settled.push((delivery.source.clone(), delivery.id.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn delivered(&mut self, connection: ConnectionKey, dispatch: &Dispatch) -> Judgement {
+        let subscription = (connection, dispatch.subscription);
+        let source = self.source(subscription)?;
+        let id = id_of(&dispatch.message);
+        if self.settled.contains(&(source.clone(), id.clone())) {
+            return Err(Violation(format!("{id} comes again from {source:?}, where it was settled")));
+        }
+        self.check_order(&source, subscription, &id)?;
+        self.deliveries.push(Delivery { subscription, number: dispatch.number, source, id });
+        Ok(())
+    }
+
+    /// The end, when everything was consumed.
+    pub(crate) fn check(&self, outcomes: &Outcomes) -> Judgement {
+        let find =
+            |ticket: Ticket| outcomes.iter().find(|(other, _)| *other == ticket).map(|(_, outcome)| outcome);
+        for sent in &self.sent {
+            let id = id_of(&sent.message);
+            let came = self.deliveries.iter().any(|delivery| delivery.id == id);
+            let end = match &sent.transaction {
+                Some(transaction) => {
+                    self.commits.iter().find(|(other, _)| other == transaction).map(|(_, ticket)| *ticket)
+                }
+                None => Some(sent.ticket),
+            };
+            match end.and_then(find) {
+                Some(Ok(_)) if !came && sent.is_kept() => {
+                    return Err(Violation(format!("{id} was accepted and never came")));
+                }
+                Some(Err(error)) if came => {
+                    return Err(Violation(format!("{id} came although its sender was told: {error}")));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// At its first delivery a message comes after those that the same producer sent before it in the same way, if
+    /// the same consumer takes both.
+    fn check_order(
+        &self,
+        source: &Source,
+        subscription: (ConnectionKey, SubscriptionId),
+        id: &MessageId,
+    ) -> Judgement {
+        let is_new = |id: &MessageId, before: usize| {
+            !self.deliveries[..before].iter().any(|delivery| delivery.id == *id && delivery.source == *source)
+        };
+        let find = |id: &MessageId| {
+            self.sent.iter().find(|sent| id_of(&sent.message) == *id && sent.goes_to(&source.0))
+        };
+        let Some(sent) = find(id) else { return Ok(()) };
+        if !is_new(id, self.deliveries.len()) {
+            return Ok(());
+        }
+        let overtaken_by = self.deliveries.iter().enumerate().find(|(index, delivery)| {
+            delivery.subscription == subscription
+                && delivery.id.sequence > id.sequence
+                && find(&delivery.id).is_some_and(|other| other.is_alike(sent))
+                && is_new(&delivery.id, *index)
+        });
+        match overtaken_by {
+            Some((_, delivery)) => Err(Violation(format!("{} overtook {id}", delivery.id))),
+            None => Ok(()),
+        }
+    }
+
+    fn source(&self, subscription: (ConnectionKey, SubscriptionId)) -> Result<Source, Violation> {
+        let known = self.subscriptions.iter().find(|(other, _)| *other == subscription);
+        let Some((_, destination)) = known else {
+            return Err(Violation(format!("{subscription:?} gets messages and was never opened")));
+        };
+        Ok((destination.clone(), destination.is_topic().then_some(subscription)))
+    }
+}

@@ -1,0 +1,62 @@
+//! Whether the histories reach what they are for. A generator that stops short of, say, dead letters would let every
+//! fault there pass.
+
+use corriere_core::provider::ProviderError;
+
+use crate::world::World;
+
+/// How often things happened in all histories together.
+#[derive(Debug, Default)]
+pub(crate) struct Reach {
+    acknowledged: u64,
+    redelivered: u64,
+    dead_lettered: u64,
+    moved_in: u64,
+    expired: u64,
+    discarded: u64,
+    recalled: u64,
+    sends_that_found_memory_full: u64,
+    rolled_back: u64,
+    refused_by_the_store: u64,
+}
+
+impl Reach {
+    /// Adds what happened in a history.
+    pub(crate) fn add(&mut self, world: &World) {
+        for destination in world.model.destinations() {
+            let counts = world.counts(destination);
+            self.acknowledged += counts.acknowledged;
+            self.redelivered += counts.redelivered;
+            self.dead_lettered += counts.dead_lettered;
+            self.moved_in += counts.moved_in;
+            self.expired += counts.expired;
+            self.discarded += counts.discarded;
+        }
+        self.recalled += world.dispatches.iter().filter(|(_, dispatch)| dispatch.epoch > 0).count() as u64;
+        for (_, outcome) in &world.confirmations {
+            match outcome {
+                Err(ProviderError::MemoryFull { .. }) => self.sends_that_found_memory_full += 1,
+                Err(ProviderError::RolledBack { .. }) => self.rolled_back += 1,
+                Err(ProviderError::Store { .. }) => self.refused_by_the_store += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// Panics if there is anything that no history came to.
+    pub(crate) fn assert_is_everywhere(&self) {
+        let all = [
+            self.acknowledged,
+            self.redelivered,
+            self.dead_lettered,
+            self.moved_in,
+            self.expired,
+            self.discarded,
+            self.recalled,
+            self.sends_that_found_memory_full,
+            self.rolled_back,
+            self.refused_by_the_store,
+        ];
+        assert!(all.iter().all(|count| *count > 0), "the histories never came to some of it: {self:?}");
+    }
+}
