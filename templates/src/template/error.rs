@@ -40,3 +40,10 @@ pub enum TemplateError {
     #[error(transparent)]
     Client(#[from] Error),
 }
+
+impl TemplateError {
+    /// The error of a callback.
+    pub fn callback(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Callback(error.into())
+    }
+}
