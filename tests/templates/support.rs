@@ -27,7 +27,7 @@ impl Bench {
         let name = format!("templates-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let clock = Clock::manual(Timestamp(1_000_000));
         let broker = Broker::start(&name, settings(), store, clock.clone()).unwrap();
-        let factory = ConnectionFactory::from_url(&format!("vm://{name}")).unwrap();
+        let factory = ConnectionFactory::from_url(&format!("vm://{name}")).unwrap().with_clock(clock.clone());
         Self { broker, clock, factory }
     }
 
