@@ -29,7 +29,7 @@ pub enum ConversionError {
     #[error("{message} has {found}; expected {expected}{}", asked(.wanted))]
     Body {
         /// Which message.
-        message: MessageName,
+        message: Box<MessageName>,
         /// The kind of its body.
         found: &'static str,
         /// What the converter reads.
@@ -41,7 +41,7 @@ pub enum ConversionError {
     #[error("{message} holds a `{found}` by its property `_type`; expected `{expected}`{}", asked(.wanted))]
     Type {
         /// Which message.
-        message: MessageName,
+        message: Box<MessageName>,
         /// The id in the property `_type`.
         found: String,
         /// The id of the type that was asked for.
@@ -53,7 +53,7 @@ pub enum ConversionError {
     #[error("{message}: {found} cannot be read{}{}: {reason}", asked(.wanted), at(.path))]
     Read {
         /// Which message.
-        message: MessageName,
+        message: Box<MessageName>,
         /// The kind of its body.
         found: &'static str,
         /// The type that was asked for, where it is known.
@@ -83,13 +83,13 @@ impl ConversionError {
     /// The body is of a kind that the converter does not read; `expected` says what it reads.
     #[must_use]
     pub fn unexpected_body(message: &Message, expected: &'static str) -> Self {
-        Self::Body { message: message.into(), found: body_kind(message.body()), expected, wanted: None }
+        Self::Body { message: named(message), found: body_kind(message.body()), expected, wanted: None }
     }
 
     /// The body cannot be read, for this reason.
     pub fn read(message: &Message, reason: impl fmt::Display) -> Self {
         Self::Read {
-            message: message.into(),
+            message: named(message),
             found: body_kind(message.body()),
             wanted: None,
             path: None,
@@ -136,6 +136,11 @@ impl fmt::Display for MessageName {
             (None, None) => f.write_str("a message that was not sent"),
         }
     }
+}
+
+/// Boxed, as an error should not make every `Result` large.
+fn named(message: &Message) -> Box<MessageName> {
+    Box::new(message.into())
 }
 
 fn body_kind(body: &Body) -> &'static str {

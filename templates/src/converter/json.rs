@@ -124,7 +124,7 @@ impl TypeIds {
         let Some(expected) = self.of(name) else { return Ok(()) };
         match message.property::<String>(Properties::TYPE_NAME) {
             Ok(Some(found)) if found != expected => Err(ConversionError::Type {
-                message: message.into(),
+                message: Box::new(message.into()),
                 found,
                 expected: expected.into(),
                 wanted: None,
