@@ -50,11 +50,15 @@ async fn a_post_processor_comes_last_and_may_replace_the_message() {
             Ok(other)
         })
         .convert_and_send("one");
-    within(sent).await.unwrap();
+    within(can_be_spawned(sent)).await.unwrap();
     let message = template.receive().await.unwrap().unwrap();
     assert_eq!(message.as_text().unwrap(), Some("another"));
     assert_eq!(message.property::<bool>("replaced").unwrap(), Some(true));
     assert_eq!(message.property::<String>("region").unwrap(), None);
+}
+
+fn can_be_spawned<F: Future + Send>(future: F) -> F {
+    future
 }
 
 #[tokio::test]

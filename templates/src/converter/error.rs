@@ -10,8 +10,10 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum ConversionError {
     /// The value cannot be written.
-    #[error("the value cannot be written as a message: {reason}")]
+    #[error("a value{} cannot be written as a message: {reason}", of(.value))]
     Write {
+        /// The type of the value, where it is known.
+        value: Option<&'static str>,
         /// What stood in the way.
         reason: String,
     },
@@ -77,7 +79,7 @@ pub struct MessageName {
 impl ConversionError {
     /// The value cannot be written, for this reason.
     pub fn write(reason: impl fmt::Display) -> Self {
-        Self::Write { reason: reason.to_string() }
+        Self::Write { value: None, reason: reason.to_string() }
     }
 
     /// The body is of a kind that the converter does not read; `expected` says what it reads.
@@ -102,6 +104,13 @@ impl ConversionError {
     pub fn at(mut self, place: impl fmt::Display) -> Self {
         if let Self::Read { path, .. } = &mut self {
             *path = Some(place.to_string()).filter(|place| !place.is_empty() && place != ".");
+        }
+        self
+    }
+
+    pub(super) fn written_from(mut self, type_name: &'static str) -> Self {
+        if let Self::Write { value, .. } = &mut self {
+            *value = Some(type_name);
         }
         self
     }
@@ -154,6 +163,10 @@ fn body_kind(body: &Body) -> &'static str {
         Body::Stream(_) => "a stream body",
         Body::Object(_) => "an object body",
     }
+}
+
+fn of(value: &Option<&'static str>) -> String {
+    value.map(|name| format!(" of type `{name}`")).unwrap_or_default()
 }
 
 fn asked(wanted: &Option<&'static str>) -> String {

@@ -97,10 +97,11 @@ impl dyn MessageConverter {
     /// As [`MessageConverter::to_message`].
     pub fn encode<T: Serialize + ?Sized>(&self, value: &T) -> Result<Message, ConversionError> {
         // JSON is what nearly everyone uses; it is spared the calls through a trait object for each field.
-        match self.as_json() {
+        let encoded = match self.as_json() {
             Some(json) => json.encode(value),
             None => self.to_message(&value),
-        }
+        };
+        encoded.map_err(|error| error.written_from(type_name::<T>()))
     }
 
     /// Reads the body of `message` as a `T`.

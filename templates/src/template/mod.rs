@@ -48,7 +48,7 @@ impl JmsTemplate {
         JmsTemplateBuilder::new(factory)
     }
 
-    pub(self) fn new(sessions: Arc<Sessions>, settings: Settings) -> Self {
+    fn new(sessions: Arc<Sessions>, settings: Settings) -> Self {
         Self { sessions, settings: Arc::new(settings), detached: false }
     }
 
@@ -162,7 +162,10 @@ impl JmsTemplate {
     /// Receives a message from the default destination; `None` when none came in time.
     ///
     /// The message is acknowledged as it is returned, or belongs to the transaction around the call. Only this one
-    /// message is taken from the broker. Dropping the future neither loses nor counts a message.
+    /// message is taken from the broker; from a topic it is one that was sent while the call waited. Dropping the future
+    /// neither loses nor counts a message. The one exception is a template that is
+    /// [transacted](JmsTemplateBuilder::transacted) and commits by itself: dropped while the commit is under way, the
+    /// message may be settled.
     ///
     /// # Errors
     /// [`TemplateError::NoDefaultDestination`], or [`TemplateError::Client`] when the broker cannot be reached or refuses.
@@ -185,7 +188,7 @@ impl JmsTemplate {
     ///
     /// The message is acknowledged after it was converted. If that fails it stays where it was: the first time without
     /// a trace, from then on as a failed delivery, so that in the end it is among the dead letters. In a
-    /// transaction a failed conversion is like any other failure. Dropping the future neither loses nor counts a message.
+    /// transaction a failed conversion is like any other failure. Dropped, it is as [`JmsTemplate::receive`].
     ///
     /// # Errors
     /// [`TemplateError::Conversion`], and as [`JmsTemplate::receive`].

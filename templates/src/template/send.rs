@@ -12,7 +12,7 @@ use super::address::Address;
 use super::error::TemplateError;
 use super::sessions::Purpose;
 
-type PostProcessor<'a> = Box<dyn FnOnce(Message) -> Result<Message, TemplateError> + Send + Sync + 'a>;
+type PostProcessor<'a> = Box<dyn FnOnce(Message) -> Result<Message, TemplateError> + Send + 'a>;
 
 /// A send in the making, from [`JmsTemplate::to`] or [`JmsTemplate::sending`].
 ///
@@ -112,7 +112,7 @@ impl<'a> SendBuilder<'a> {
     /// conversion and after what else this builder sets.
     pub fn post_process(
         mut self,
-        process: impl FnOnce(Message) -> Result<Message, TemplateError> + Send + Sync + 'a,
+        process: impl FnOnce(Message) -> Result<Message, TemplateError> + Send + 'a,
     ) -> Self {
         self.post_processor = Some(Box::new(process));
         self

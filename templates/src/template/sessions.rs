@@ -97,9 +97,10 @@ impl Sessions {
         purpose: Purpose,
         detached: bool,
     ) -> Result<Lease, TemplateError> {
-        match self.ambient() {
-            Some(session) if !detached => Ok(Lease { session, own: None }),
-            _ => self.own_lease(purpose).await,
+        let ambient = if detached { None } else { self.ambient() };
+        match ambient {
+            Some(session) => Ok(Lease { session, own: None }),
+            None => self.own_lease(purpose).await,
         }
     }
 
@@ -131,8 +132,8 @@ impl Sessions {
         }
         if !self.said_independent.swap(true, Ordering::Relaxed) {
             tracing::info!(
-                template = ?self.factory,
-                session = ?session.connection().factory(),
+                template = self.factory.url(),
+                session = session.connection().factory().url(),
                 "a template of another connection factory is used inside a transacted session: \
                  what it sends and receives is independent of that transaction"
             );
@@ -178,15 +179,13 @@ impl Sessions {
         }
     }
 
-    /// Gives up the connection where `error` says that it is gone. Calls that still use it hold it by their sessions.
+    /// Gives up the connection where `error` says that it is gone, even if it does not know it itself yet. Calls that
+    /// still use it hold it by their sessions.
     fn note_failure(&self, connection: u64, error: &Error) {
-        let is_gone = matches!(
-            error,
-            Error::IllegalState { .. }
-                | Error::Provider(ProviderError::Lost | ProviderError::Unreachable { .. })
-        );
         let mut state = self.state();
-        if is_gone && state.open.as_ref().is_some_and(|open| open.number == connection) {
+        if matches!(error, Error::Provider(ProviderError::Lost))
+            && state.open.as_ref().is_some_and(|open| open.number == connection)
+        {
             let lost = (state.open.take(), std::mem::take(&mut state.idle));
             drop(state);
             drop(lost);
