@@ -174,6 +174,25 @@ async fn a_conversion_that_fails_in_a_handler_leaves_the_message_in_its_transact
 }
 
 #[tokio::test]
+async fn a_handler_may_get_over_a_failed_conversion_and_keeps_what_it_sent() {
+    let bench = Bench::start();
+    let template = bench.template();
+    template.convert_and_send("an order").await.unwrap();
+    template.send_to("stock", &Message::text("many")).await.unwrap();
+    let listener = Listener::start(&bench, AcknowledgeMode::Transacted).await;
+    listener
+        .handle(async |_| {
+            template.convert_and_send_to("audit", "seen").await.unwrap();
+            template.receive_and_convert_from::<u32>("stock").await.unwrap_err();
+            Ok::<_, String>(())
+        })
+        .await;
+    assert_eq!(bench.counts("audit").enqueued, 1);
+    assert_eq!(bench.counts("orders").acknowledged, 1);
+    assert_eq!(bench.counts("stock").acknowledged, 1);
+}
+
+#[tokio::test]
 async fn one_call_of_a_transacted_template_is_sent_as_a_whole_or_not_at_all() {
     let bench = Bench::start();
     let template = bench.builder().transacted(true).build().unwrap();
