@@ -1,33 +1,79 @@
 //! A listener container as its owner holds it.
 
-use super::{ContainerError, ContainerSettings, ContainerStatus, StopReport};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::runtime::Handle;
+
+use super::shared::Shared;
+use super::{ContainerError, ContainerSettings, ContainerState, ContainerStatus, StopReport, drain};
+use crate::listener::current::ContainerId;
 use crate::listener::{Concurrency, ListenerDef};
 
 /// The running container of one listener. Clones are the same container; dropping them all stops it as
 /// [`ListenerContainer::stop`] would, unobserved.
 #[derive(Clone, Debug)]
-pub struct ListenerContainer;
+pub struct ListenerContainer {
+    owner: Arc<Owner>,
+}
+
+/// What the handles have in common and the workers have not, so that dropping the handles is seen.
+#[derive(Debug)]
+struct Owner(Arc<Shared>);
 
 impl ListenerContainer {
     /// Starts to receive for `listener`. Connecting goes on in the background and is retried for as long as it takes; see
     /// [`ListenerContainer::ready`].
     ///
     /// # Errors
-    /// [`ContainerError::ConcurrentTopic`], [`ContainerError::NoRuntime`].
-    pub fn start(_listener: ListenerDef, _settings: ContainerSettings) -> Result<Self, ContainerError> {
-        todo!()
+    /// [`ContainerError::ConcurrentTopic`], [`ContainerError::Bean`], [`ContainerError::NoRuntime`].
+    pub fn start(listener: ListenerDef, settings: ContainerSettings) -> Result<Self, ContainerError> {
+        let id = || listener.id.to_owned();
+        check_bounds(&listener, &settings, settings.concurrency)?;
+        for request in listener.bean_requests() {
+            settings
+                .beans
+                .check(request)
+                .map_err(|source| ContainerError::Bean { listener: id(), source })?;
+        }
+        let runtime = Handle::try_current().map_err(|_| ContainerError::NoRuntime { listener: id() })?;
+        if listener.replies && settings.send_to.is_none() {
+            tracing::warn!(
+                listener = listener.id,
+                "the listener returns replies and has no `send_to`: a request without JMSReplyTo gets none"
+            );
+        }
+        tracing::info!(
+            listener = listener.id,
+            module = listener.module,
+            destination = %settings.destination,
+            acknowledge = %settings.acknowledge,
+            concurrency = %settings.concurrency,
+            "listener started"
+        );
+        let shared = Arc::new(Shared::new(listener, settings, runtime));
+        shared.fill();
+        Ok(Self { owner: Arc::new(Owner(shared)) })
     }
 
     /// The listener.
     #[must_use]
     pub fn listener(&self) -> &ListenerDef {
-        todo!()
+        &self.shared().listener
     }
 
-    /// Completes when the lower bound of workers have their consumers at the broker, or the container is stopped. Dropping
-    /// it has no effect.
+    /// Completes when the lower bound of workers have their consumers at the broker, or when the container does not
+    /// receive. Dropping it has no effect.
     pub async fn ready(&self) {
-        todo!()
+        let shared = self.shared();
+        let mut summary = shared.summary.subscribe();
+        let mut state = shared.state.subscribe();
+        let lower = shared.pool().concurrency().lower();
+        tokio::select! {
+            // The senders live in `shared`, so neither can fail.
+            _ = summary.wait_for(|summary| summary.subscribed >= lower) => {}
+            _ = state.wait_for(|state| *state != ContainerState::Running) => {}
+        }
     }
 
     /// Stops: takes nothing more, waits for the runs that are under way up to the shutdown timeout, and gives back what
@@ -36,7 +82,17 @@ impl ListenerContainer {
     /// From inside the container's own listener it returns at once and takes effect after that run. Dropping the future
     /// does not undo the stop.
     pub async fn stop(&self) -> StopReport {
-        todo!()
+        let shared = self.shared();
+        drain::begin(shared);
+        let mut report = shared.report.subscribe();
+        if ContainerId::current() == Some(shared.id) {
+            // Waiting here would be waiting for oneself.
+            let ended = report.borrow().clone();
+            return ended.unwrap_or(StopReport { deferred: true, abandoned: Vec::new() });
+        }
+        // The sender lives in `shared`, so this cannot fail.
+        let ended = report.wait_for(Option::is_some).await.ok().and_then(|report| report.clone());
+        ended.unwrap_or_default()
     }
 
     /// Receives nothing more until resumed; runs that are under way go on. On a queue what was not handed over returns to
@@ -45,7 +101,7 @@ impl ListenerContainer {
     /// # Errors
     /// [`ContainerError::Stopped`].
     pub fn pause(&self) -> Result<(), ContainerError> {
-        todo!()
+        self.set_state("pause", ContainerState::Paused)
     }
 
     /// Receives again.
@@ -53,20 +109,83 @@ impl ListenerContainer {
     /// # Errors
     /// [`ContainerError::Stopped`].
     pub fn resume(&self) -> Result<(), ContainerError> {
-        todo!()
+        self.set_state("resume", ContainerState::Running)
     }
 
     /// Changes the bounds of its workers. Workers beyond the new upper bound retire when their run has ended.
     ///
     /// # Errors
     /// [`ContainerError::Stopped`], [`ContainerError::ConcurrentTopic`].
-    pub fn resize(&self, _concurrency: Concurrency) -> Result<(), ContainerError> {
-        todo!()
+    pub fn resize(&self, concurrency: Concurrency) -> Result<(), ContainerError> {
+        let shared = self.shared();
+        check_bounds(&shared.listener, &shared.settings, concurrency)?;
+        self.check_not_stopped("resize")?;
+        shared.change(|pool| pool.set_concurrency(concurrency));
+        shared.fill();
+        // Idle workers look at the bounds when they are told of a change.
+        shared.state.send_modify(|_| {});
+        Ok(())
     }
 
     /// What it is doing at this moment.
     #[must_use]
     pub fn status(&self) -> ContainerStatus {
-        todo!()
+        let shared = self.shared();
+        let summary = shared.pool().summary();
+        ContainerStatus {
+            state: shared.state(),
+            workers: summary.workers,
+            busy: summary.busy,
+            subscribed: summary.subscribed,
+            handled: shared.counts.handled.load(Ordering::Relaxed),
+            failed: shared.counts.failed.load(Ordering::Relaxed),
+            panicked: shared.counts.panicked.load(Ordering::Relaxed),
+            connection_error: shared.connector.failure(),
+        }
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.owner.0
+    }
+
+    fn set_state(&self, operation: &'static str, new: ContainerState) -> Result<(), ContainerError> {
+        // A stop that comes between the check and the change must not be undone.
+        let mut stopped = false;
+        self.shared().state.send_if_modified(|state| match state {
+            ContainerState::Stopping | ContainerState::Stopped => {
+                stopped = true;
+                false
+            }
+            ContainerState::Running | ContainerState::Paused => std::mem::replace(state, new) != new,
+        });
+        if stopped { self.check_not_stopped(operation) } else { Ok(()) }
+    }
+
+    fn check_not_stopped(&self, operation: &'static str) -> Result<(), ContainerError> {
+        if self.shared().is_ending() {
+            return Err(ContainerError::Stopped { listener: self.listener().id.to_owned(), operation });
+        }
+        Ok(())
+    }
+}
+
+fn check_bounds(
+    listener: &ListenerDef,
+    settings: &ContainerSettings,
+    concurrency: Concurrency,
+) -> Result<(), ContainerError> {
+    if settings.destination.is_topic() && concurrency.upper() > 1 {
+        return Err(ContainerError::ConcurrentTopic {
+            listener: listener.id.to_owned(),
+            destination: settings.destination.clone(),
+            upper: concurrency.upper(),
+        });
+    }
+    Ok(())
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        drain::begin(&self.0);
     }
 }

@@ -3,6 +3,8 @@
 use corriere_core::Destination;
 use thiserror::Error;
 
+use crate::beans::BeanError;
+
 /// Why a listener container does not start, or does not change as it was told.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
@@ -18,6 +20,14 @@ pub enum ContainerError {
         destination: Destination,
         /// The upper bound of its workers.
         upper: usize,
+    },
+    /// A bean that the listener takes is not there.
+    #[error("listener `{listener}` cannot start: {source}")]
+    Bean {
+        /// The listener's id.
+        listener: String,
+        /// Why.
+        source: BeanError,
     },
     /// No tokio runtime.
     #[error("listener `{listener}` cannot start outside a tokio runtime; expected a call from async code")]

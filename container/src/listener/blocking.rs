@@ -1,8 +1,9 @@
 //! Listeners that block.
 
-use corriere_core::client::with_session_sync;
 use tokio::task::spawn_blocking;
+use tracing::Span;
 
+use super::current::ContainerId;
 use super::{IntoOutcome, Invocation, Outcome};
 
 /// Runs a blocking listener on a thread of its own. The thread is part of the listener's session, so a template in it
@@ -18,10 +19,12 @@ where
 {
     let session = invocation.session().clone();
     let converter = invocation.converter().clone();
-    let span = tracing::Span::current();
-    let call = move || {
-        let _entered = span.enter();
-        with_session_sync(session, || function().into_outcome(&*converter))
+    let (span, container) = (Span::current(), ContainerId::current());
+    let call =
+        move || session.run_blocking_handler(|| span.in_scope(|| function().into_outcome(&*converter)));
+    let call = move || match container {
+        Some(container) => container.sync_scope(call),
+        None => call(),
     };
     match spawn_blocking(call).await {
         Ok(outcome) => outcome,

@@ -1,6 +1,7 @@
 //! Listeners: what `#[jms_listener]` defines, what their functions may take and return, and how they fail.
 
 mod blocking;
+pub(crate) mod current;
 mod definition;
 mod error;
 mod from_delivery;

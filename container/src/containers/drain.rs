@@ -1,0 +1,110 @@
+//! The end of a container.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use corriere_core::Release;
+
+use super::pool::Run;
+use super::run::{cause, tell};
+use super::shared::Shared;
+use super::{Abandoned, ContainerState, DeliveryEnd, EndKind, StopReport};
+
+/// How long each step after the deadline may take: ending a task, telling the broker, closing. They take no time, unless
+/// the broker does not answer.
+const STEP: Duration = Duration::from_secs(2);
+
+/// Begins the end, once: nothing more is taken, and a task sees to the rest.
+pub(super) fn begin(shared: &Arc<Shared>) {
+    let began = shared.state.send_if_modified(|state| match state {
+        ContainerState::Running | ContainerState::Paused => {
+            *state = ContainerState::Stopping;
+            true
+        }
+        ContainerState::Stopping | ContainerState::Stopped => false,
+    });
+    if began {
+        shared.runtime().spawn(drain(Arc::clone(shared)));
+    }
+}
+
+async fn drain(shared: Arc<Shared>) {
+    let idle = wait_for_workers(&shared);
+    // In real time, also where a test moves the clock: a stop must end although nobody moves it.
+    let in_time = tokio::time::timeout(shared.settings.shutdown_timeout, idle).await.is_ok();
+    let abandoned = if in_time { Vec::new() } else { abandon(&shared).await };
+    for abandoned in &abandoned {
+        tracing::warn!(listener = shared.listener.id, "{abandoned}; its message comes again");
+    }
+    close_connection(&shared).await;
+    shared.state.send_replace(ContainerState::Stopped);
+    shared.report.send_replace(Some(StopReport { deferred: false, abandoned }));
+}
+
+async fn wait_for_workers(shared: &Shared) {
+    let mut summary = shared.summary.subscribe();
+    // The sender lives in `shared`, so this cannot fail.
+    let _ = summary.wait_for(|summary| summary.workers == 0).await;
+}
+
+/// Ends what is still running and gives its messages back.
+async fn abandon(shared: &Shared) -> Vec<Abandoned> {
+    let runs = shared.pool().runs();
+    for task in shared.pool().tasks() {
+        task.abort();
+    }
+    let ended = tokio::time::timeout(STEP, wait_for_workers(shared));
+    // Those that do not end are found below.
+    let _ = ended.await;
+    let mut abandoned = Vec::new();
+    for (worker, run, _) in runs {
+        if run.ended.load(Ordering::Acquire) {
+            continue;
+        }
+        let still_running = shared.listener.blocking || shared.pool().contains(worker);
+        let running_for = run.since.elapsed();
+        let message_id = give_back(shared, &run).await;
+        let listener = shared.listener.id.to_owned();
+        abandoned.push(Abandoned { listener, message_id, running_for, still_running });
+    }
+    abandoned
+}
+
+/// Gives one message back and returns its name. Where the listener had settled it by itself nothing is given back.
+async fn give_back(shared: &Shared, run: &Run) -> String {
+    let text = "the listener had not ended when its container was stopped";
+    let message_id = run.delivery.headers().message_id.clone();
+    let name = message_id.as_ref().map_or_else(|| "a message without an id".to_owned(), ToString::to_string);
+    let was_settled = run.delivery.is_settled();
+    let release = Release::Redeliver { delay: None, cause: cause(shared.listener.id, text) };
+    let released = tokio::time::timeout(STEP, run.delivery.release(release)).await;
+    let kind = match released {
+        Ok(Ok(())) if was_settled => EndKind::FailedAfterSettling,
+        Ok(Ok(())) => EndKind::Redelivered,
+        Ok(Err(_)) | Err(_) => EndKind::Unsettled,
+    };
+    tell(
+        shared,
+        &DeliveryEnd {
+            listener: shared.listener.id,
+            message_id,
+            delivery_count: run.delivery.count(),
+            kind,
+            failure: Some(text.to_owned()),
+            panicked: false,
+            took: run.since.elapsed(),
+        },
+    );
+    name
+}
+
+/// Closes the connection. A blocking listener that runs on would hold that up, so it is not awaited for ever; the closing
+/// goes on by itself.
+async fn close_connection(shared: &Shared) {
+    let Some(connection) = shared.connector.take() else { return };
+    let closing = tokio::spawn(async move { connection.close().await });
+    if let Ok(Ok(Err(error))) = tokio::time::timeout(STEP, closing).await {
+        tracing::warn!(listener = shared.listener.id, %error, "the connection was not closed in order");
+    }
+}

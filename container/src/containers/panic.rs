@@ -1,0 +1,99 @@
+//! Keeps a listener's panic from its worker.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Poll;
+
+use crate::listener::BoxFuture;
+
+/// Runs `future` and turns a panic into its text, wherever it happens: in the making of the future, while it runs, or
+/// while what is left of it is dropped. Nothing half-done stays reachable, as all of it is dropped here.
+pub(super) async fn catch_panic<'a, T>(make: impl FnOnce() -> BoxFuture<'a, T>) -> Result<T, String> {
+    let mut guarded = Guarded(Some(caught(make)?));
+    let output = std::future::poll_fn(|context| {
+        let Some(future) = &mut guarded.0 else { return Poll::Pending };
+        match caught(|| future.as_mut().poll(context)) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    })
+    .await;
+    guarded.drop_future().and(output)
+}
+
+/// Runs `function` and turns a panic into its text.
+pub(super) fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(function)).map_err(|panic| text(&*panic))
+}
+
+/// A future whose drop does not panic, also when its worker is aborted.
+struct Guarded<'a, T>(Option<BoxFuture<'a, T>>);
+
+impl<T> Guarded<'_, T> {
+    fn drop_future(&mut self) -> Result<(), String> {
+        caught(|| drop(self.0.take()))
+    }
+}
+
+impl<T> Drop for Guarded<'_, T> {
+    fn drop(&mut self) {
+        if let Err(panic) = self.drop_future() {
+            tracing::error!(panic, "a listener that was ended panicked while it was dropped");
+        }
+    }
+}
+
+fn text(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a value that is no text".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct PanicsWhenDropped;
+
+    impl Drop for PanicsWhenDropped {
+        fn drop(&mut self) {
+            panic!("in the drop");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_caught_wherever_it_happens() {
+        let made = catch_panic::<()>(|| panic!("in the making")).await;
+        assert_eq!(made, Err("in the making".to_owned()));
+        let polled = catch_panic::<()>(|| {
+            Box::pin(async {
+                tokio::task::yield_now().await;
+                panic!("in {}", "the run")
+            })
+        });
+        assert_eq!(polled.await, Err("in the run".to_owned()));
+        let dropped = catch_panic(|| {
+            let bomb = PanicsWhenDropped;
+            Box::pin(std::future::poll_fn(move |_| {
+                let _ = &bomb;
+                Poll::Ready(1)
+            }))
+        });
+        assert_eq!(dropped.await, Err("in the drop".to_owned()));
+        assert_eq!(catch_panic(|| Box::pin(async { 1 })).await, Ok(1));
+    }
+
+    #[tokio::test]
+    async fn a_panic_in_a_run_that_is_ended_stays_within() {
+        let mut ended = Box::pin(catch_panic::<()>(|| {
+            let bomb = PanicsWhenDropped;
+            Box::pin(async move {
+                let _bomb = bomb;
+                std::future::pending::<()>().await;
+            })
+        }));
+        assert!(std::future::poll_fn(|context| Poll::Ready(ended.as_mut().poll(context).is_pending())).await);
+        drop(ended);
+    }
+}

@@ -1,0 +1,120 @@
+//! What a container's handle, its workers and its end have in common.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::connector::Connector;
+use super::pool::{Pool, Summary};
+use super::worker;
+use super::{ContainerSettings, ContainerState, StopReport};
+use crate::listener::ListenerDef;
+use crate::listener::current::ContainerId;
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) id: ContainerId,
+    pub(super) listener: ListenerDef,
+    pub(super) settings: ContainerSettings,
+    pub(super) connector: Connector,
+    pub(super) counts: Counts,
+    /// Changes of the state, and of the bounds, which are told by sending the same state again.
+    pub(super) state: watch::Sender<ContainerState>,
+    /// Follows the pool.
+    pub(super) summary: watch::Sender<Summary>,
+    pub(super) report: watch::Sender<Option<StopReport>>,
+    runtime: Handle,
+    pool: Mutex<Pool>,
+}
+
+/// Runs since the start.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) handled: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) panicked: AtomicU64,
+}
+
+impl Shared {
+    pub(super) fn new(listener: ListenerDef, settings: ContainerSettings, runtime: Handle) -> Self {
+        let ContainerSettings { factory, back_off, maximum_back_off, concurrency, .. } = &settings;
+        Self {
+            id: ContainerId::unique(),
+            listener,
+            connector: Connector::new(listener.id, factory.clone(), *back_off, *maximum_back_off),
+            counts: Counts::default(),
+            state: watch::Sender::new(ContainerState::Running),
+            summary: watch::Sender::new(Summary::default()),
+            report: watch::Sender::new(None),
+            runtime,
+            pool: Mutex::new(Pool::new(*concurrency)),
+            settings,
+        }
+    }
+
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    pub(super) fn state(&self) -> ContainerState {
+        *self.state.borrow()
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        matches!(self.state(), ContainerState::Stopping | ContainerState::Stopped)
+    }
+
+    /// Completes when the container is being stopped.
+    pub(super) async fn ending(&self) {
+        let mut state = self.state.subscribe();
+        // The sender lives in `self`, so this cannot fail.
+        let _ =
+            state.wait_for(|state| matches!(state, ContainerState::Stopping | ContainerState::Stopped)).await;
+    }
+
+    /// Looks at the pool without changing it.
+    pub(super) fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the pool and tells those who wait for that.
+    pub(super) fn change<R>(&self, change: impl FnOnce(&mut Pool) -> R) -> R {
+        let mut pool = self.pool();
+        let result = change(&mut pool);
+        // Under the pool's lock, so that an older summary never replaces a newer one.
+        self.summary.send_replace(pool.summary());
+        result
+    }
+
+    /// Starts as many workers as the lower bound asks for.
+    pub(super) fn fill(self: &Arc<Self>) {
+        while let Some(number) = self.change(Pool::add_missing) {
+            self.spawn(number);
+        }
+    }
+
+    /// Starts a worker if all are busy and there may be one more.
+    pub(super) fn grow(self: &Arc<Self>) -> bool {
+        if self.is_ending() {
+            return false;
+        }
+        let added = self.change(Pool::add_if_all_busy);
+        if let Some(number) = added {
+            self.spawn(number);
+        }
+        added.is_some()
+    }
+
+    fn spawn(self: &Arc<Self>, number: u64) {
+        let task = self.runtime.spawn(worker::work(Arc::clone(self), number));
+        self.pool().set_task(number, task.abort_handle());
+    }
+}
+
+impl Counts {
+    pub(super) fn add(count: &AtomicU64) {
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,208 @@
+//! One worker: a session and a consumer that feed the listener.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use corriere_core::{Consumer, Delivery, Error, Session};
+
+use super::ContainerState;
+use super::run::{self, SessionAfter};
+use super::shared::Shared;
+
+/// How often a worker looks, while it is busy, whether messages wait behind the one that it works on.
+const LOOK_FOR_BACKLOG: Duration = Duration::from_millis(50);
+
+/// Receives and runs the listener until the container stops or the worker retires.
+pub(super) async fn work(shared: Arc<Shared>, number: u64) {
+    let worker = Worker { shared, number };
+    loop {
+        tokio::select! {
+            biased;
+            () = worker.shared.ending() => return,
+            session = worker.session() => match worker.serve(session).await {
+                Next::NewSession => {}
+                Next::End => return,
+            },
+        }
+    }
+}
+
+struct Worker {
+    shared: Arc<Shared>,
+    number: u64,
+}
+
+enum Next {
+    NewSession,
+    End,
+}
+
+/// What a worker that waits for a message has come to.
+enum Waited {
+    Message(Box<Delivery>),
+    /// State or bounds of the container have changed.
+    Changed,
+    Idle,
+    Failed(Error),
+    /// The listener, or somebody it gave the session to, has closed session or consumer.
+    Closed,
+}
+
+impl Worker {
+    /// A session, however long it takes.
+    async fn session(&self) -> Session {
+        let mode = self.shared.settings.acknowledge.session_mode();
+        loop {
+            match self.shared.connector.connection().await.create_session(mode).await {
+                Ok(session) => return session,
+                Err(error) => self.shared.connector.pause_after(&error).await,
+            }
+        }
+    }
+
+    /// Receives with this session as long as it is good.
+    async fn serve(&self, session: Session) -> Next {
+        let mut consumer = None;
+        let mut state = self.shared.state.subscribe();
+        loop {
+            if self.shared.change(|pool| pool.retire_surplus(self.number)) {
+                return Next::End;
+            }
+            let now = *state.borrow_and_update();
+            match now {
+                ContainerState::Running => {}
+                ContainerState::Paused => {
+                    // On a queue others may have what is in the buffer; a topic's subscription has to stay.
+                    if !self.shared.settings.destination.is_topic() {
+                        self.drop_consumer(&mut consumer);
+                    }
+                    // The sender lives in `shared`, so this cannot fail.
+                    let _ = state.changed().await;
+                    continue;
+                }
+                ContainerState::Stopping | ContainerState::Stopped => return Next::End,
+            }
+            let open = match &consumer {
+                Some(open) => open,
+                None => match self.open_consumer(&session).await {
+                    Ok(opened) => consumer.insert(opened),
+                    Err(error) => return self.give_up(&error).await,
+                },
+            };
+            let waited = tokio::select! {
+                biased;
+                _ = state.changed() => Waited::Changed,
+                taken = open.take() => match taken {
+                    Ok(Some(delivery)) => Waited::Message(Box::new(delivery)),
+                    Ok(None) | Err(Error::IllegalState { .. }) => Waited::Closed,
+                    Err(error) => Waited::Failed(error),
+                },
+                () = self.idle() => Waited::Idle,
+            };
+            match waited {
+                Waited::Message(delivery) => {
+                    self.shared.connector.succeeded();
+                    match self.handle(&session, &mut consumer, *delivery).await {
+                        SessionAfter::Usable => {}
+                        SessionAfter::Broken => return Next::NewSession,
+                    }
+                }
+                Waited::Idle => {
+                    let spare = self.sees_no_backlog();
+                    if self.shared.change(|pool| pool.retire_idle(self.number, spare)) {
+                        return Next::End;
+                    }
+                }
+                Waited::Changed => {}
+                Waited::Closed => return Next::NewSession,
+                Waited::Failed(error) => return self.give_up(&error).await,
+            }
+        }
+    }
+
+    async fn handle(
+        &self,
+        session: &Session,
+        consumer: &mut Option<Consumer>,
+        delivery: Delivery,
+    ) -> SessionAfter {
+        let run = run::begin(&self.shared, self.number, &delivery);
+        if self.sees_no_backlog() {
+            self.shared.grow();
+        }
+        let handled = run::handle(&self.shared, session, delivery, run);
+        tokio::pin!(handled);
+        loop {
+            // What waits in this worker's buffer would wait for this worker. Without its consumer it goes to others, and
+            // the message at hand stays the session's to settle.
+            if self.has_backlog(consumer) && self.shared.grow() {
+                self.drop_consumer(consumer);
+            }
+            if consumer.is_none() || self.is_fixed() {
+                return handled.await;
+            }
+            tokio::select! {
+                after = &mut handled => return after,
+                () = tokio::time::sleep(LOOK_FOR_BACKLOG) => {}
+            }
+        }
+    }
+
+    async fn open_consumer(&self, session: &Session) -> Result<Consumer, Error> {
+        let destination = &self.shared.settings.destination;
+        let consumer = session.create_consumer_with_prefetch(destination, self.prefetch()).await?;
+        self.shared.change(|pool| pool.set_subscribed(self.number, true));
+        Ok(consumer)
+    }
+
+    fn drop_consumer(&self, consumer: &mut Option<Consumer>) {
+        *consumer = None;
+        self.shared.change(|pool| pool.set_subscribed(self.number, false));
+    }
+
+    /// After a failure: a new session, at once when the connection has to be made anew, which has its own pauses.
+    async fn give_up(&self, error: &Error) -> Next {
+        self.shared.change(|pool| pool.set_subscribed(self.number, false));
+        tokio::select! {
+            biased;
+            () = self.shared.ending() => Next::End,
+            () = self.shared.connector.pause_after(error) => Next::NewSession,
+        }
+    }
+
+    /// Completes when the worker has waited for long enough to retire, if it may.
+    async fn idle(&self) {
+        let settings = &self.shared.settings;
+        if self.shared.pool().concurrency().lower() == self.shared.pool().concurrency().upper() {
+            return std::future::pending().await;
+        }
+        settings.clock.sleep(settings.idle_timeout).await;
+    }
+
+    fn prefetch(&self) -> u32 {
+        let settings = &self.shared.settings;
+        settings.destination.consumer_prefetch().unwrap_or(settings.prefetch)
+    }
+
+    /// With so little prefetch nothing waits in the buffer of a busy worker. There the sign of work for one more worker
+    /// is only that an idle one was given something.
+    fn sees_no_backlog(&self) -> bool {
+        self.prefetch() <= 1
+    }
+
+    fn has_backlog(&self, consumer: &Option<Consumer>) -> bool {
+        consumer.as_ref().is_some_and(Consumer::has_backlog) && self.shared.pool().may_grow()
+    }
+
+    fn is_fixed(&self) -> bool {
+        let concurrency = self.shared.pool().concurrency();
+        concurrency.lower() == concurrency.upper()
+            && self.shared.pool().summary().workers >= concurrency.upper()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.shared.change(|pool| pool.remove(self.number));
+    }
+}
