@@ -45,7 +45,8 @@ pub(crate) enum RunError {
 pub(crate) async fn run(app: &Application, entries: &[Entry], rounds: u32) -> Result<Summary, RunError> {
     let begin = Instant::now();
     let expected = entries.len() as u64 * u64::from(rounds);
-    let ((), Counted { orders, emails }) = tokio::try_join!(publish(app, entries, rounds), finish(app, expected))?;
+    let ((), Counted { orders, emails }) =
+        tokio::try_join!(publish(app, entries, rounds), finish(app, expected))?;
     let seconds = begin.elapsed().as_secs_f64();
     Ok(Summary {
         orders: orders.enqueued,
@@ -126,7 +127,8 @@ async fn dead_letters(app: &Application) -> Result<DeadLetters, RunError> {
     let mut dead_letters = DeadLetters::default();
     for queue in ["dead_orders", "dead_emails"] {
         while let Some(message) = template.receive_from(queue).await? {
-            dead_letters.add(message.property::<String>("dlqDeliveryFailureCause").as_deref().unwrap_or("unknown"));
+            dead_letters
+                .add(message.property::<String>("dlqDeliveryFailureCause").as_deref().unwrap_or("unknown"));
         }
     }
     Ok(dead_letters)

@@ -87,7 +87,10 @@ mod tests {
     fn the_reasons_are_shown_to_people_and_only_counted_in_json() {
         let text = summary(6).to_string();
         let lines: Vec<_> = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
-        assert_eq!(lines[2..6], [vec!["dead", "letters", "4"], vec!["e-mail", "2"], vec!["gone", "1"], vec!["total", "1"]]);
+        assert_eq!(
+            lines[2..6],
+            [vec!["dead", "letters", "4"], vec!["e-mail", "2"], vec!["gone", "1"], vec!["total", "1"]]
+        );
         let json = serde_json::to_string(&summary(6)).unwrap();
         assert_eq!(
             json,

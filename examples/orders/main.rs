@@ -88,7 +88,8 @@ impl Mailer {
 
 #[corriere::main]
 async fn main() -> Result<(), Error> {
-    let app = Application::from_config(concat!(env!("CARGO_MANIFEST_DIR"), "/orders/config.toml"))?.start().await?;
+    let app =
+        Application::from_config(concat!(env!("CARGO_MANIFEST_DIR"), "/orders/config.toml"))?.start().await?;
     let template: JmsTemplate = app.bean("order_template")?;
     let order = Order { id: 4711, email: "soren@brodsmor.example".to_owned(), total: Decimal::new(89272, 2) };
     template.convert_and_send(&order).await?;

@@ -1,1 +1,12 @@
 //! Listeners and their containers, against the embedded broker.
+
+mod support;
+
+mod failures;
+mod prefetch;
+mod reconnecting;
+mod replies;
+mod scaling;
+mod settling;
+mod stopping;
+mod topics;

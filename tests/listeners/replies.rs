@@ -1,0 +1,161 @@
+//! Replies, and what a failing listener had sent.
+
+use corriere::containers::EndKind;
+use corriere::core::{ConnectionFactory, SendOptions};
+use corriere::prelude::*;
+
+use crate::support::{Log, World, json, queue};
+
+#[jms_listener(queue = "requests", send_to = "answers")]
+async fn echo(text: String) -> Option<String> {
+    (text != "quiet").then_some(text)
+}
+
+#[jms_listener(queue = "requests")]
+async fn echo_to_nobody(text: String) -> String {
+    text
+}
+
+#[jms_listener(queue = "requests", send_to = "answers")]
+async fn with_its_own(text: String) -> Result<Reply<String>, ListenerError> {
+    Ok(Reply::new(text).correlation_id("mine").message_type("answer").property("lucky", 7))
+}
+
+#[tokio::test]
+async fn a_reply_goes_to_the_address_of_the_request_and_else_to_send_to() {
+    let world = World::new().await;
+    let _container = world.start(echo::DEF).await;
+    let mut request = json("addressed");
+    request.headers_mut().reply_to = Some(queue("mine"));
+    world.send_message("requests", &request).await;
+    world.send("requests", "plain").await;
+    world.send("requests", "quiet").await;
+    world.ends.wait_for(3).await;
+    assert_eq!(world.left_in("mine").await, [("addressed".to_owned(), 1)]);
+    assert_eq!(world.left_in("answers").await, [("plain".to_owned(), 1)]);
+    assert_eq!(world.ends.kinds(), [EndKind::Settled; 3]);
+}
+
+#[tokio::test]
+async fn a_reply_is_correlated_with_the_request_unless_the_listener_says_otherwise() {
+    let world = World::new().await;
+    let container = world.start(echo::DEF).await;
+    let mut request = json("with id");
+    request.headers_mut().correlation_id = Some("o'clock".into());
+    world.send_message("requests", &request).await;
+    let id = world.session.send(&queue("requests"), &json("without"), &SendOptions::default()).await.unwrap();
+    world.ends.wait_for(2).await;
+    let answers = world.drain("answers").await;
+    assert_eq!(answers[0].headers().correlation_id.as_deref(), Some("o'clock"));
+    assert_eq!(answers[1].headers().correlation_id.as_deref(), Some(id.to_string().as_str()));
+    container.stop().await;
+
+    let _container = world.start(with_its_own::DEF).await;
+    world.send_message("requests", &request).await;
+    world.ends.wait_for(3).await;
+    let answers = world.drain("answers").await;
+    assert_eq!(answers[0].headers().correlation_id.as_deref(), Some("mine"));
+    assert_eq!(answers[0].headers().message_type.as_deref(), Some("answer"));
+    assert_eq!(answers[0].property::<i32>("lucky"), Ok(Some(7)));
+}
+
+#[tokio::test]
+async fn a_reply_without_an_address_poisons_nothing() {
+    // Spring fails the listener, so that a stray return value becomes an endless redelivery.
+    let world = World::new().await;
+    let container = world.start(echo_to_nobody::DEF).await;
+    world.send("requests", "one").await;
+    assert_eq!(world.ends.wait_for(1).await[0].kind, EndKind::Settled);
+    world.until_empty("requests").await;
+    assert_eq!(container.status().failed, 0);
+}
+
+#[jms_listener(queue = "q", ack = "transacted", send_to = "replies")]
+async fn in_one_transaction(
+    text: String,
+    delivery: Delivery,
+    session: Session,
+    log: Bean<Log>,
+) -> Result<String, ListenerError> {
+    session.send(&queue("audit"), &json(&text), &SendOptions::default()).await?;
+    log.add(format!("{text} {}", delivery.count()));
+    if text == "poison" || delivery.count() <= 2 {
+        return Err(ListenerError::redeliver("not yet"));
+    }
+    Ok(text)
+}
+
+#[tokio::test]
+async fn what_a_transacted_listener_sends_is_visible_only_when_it_succeeds() {
+    // C-14: the reply was out although the receive was undone.
+    let world = World::new().await;
+    let _container = world.start(in_one_transaction::DEF).await;
+    world.send("q", "third time").await;
+    for failures in 1..=2 {
+        world.ends.wait_for(failures).await;
+        assert_eq!((world.counts("audit").pending, world.counts("replies").pending), (0, 0));
+        world.clock.advance(secs(2));
+    }
+    world.ends.wait_for(3).await;
+    assert_eq!(world.ends.kinds()[2], EndKind::Settled);
+    assert_eq!(world.left_in("audit").await, [("third time".to_owned(), 1)]);
+    assert_eq!(world.left_in("replies").await, [("third time".to_owned(), 1)]);
+    world.until_empty("q").await;
+}
+
+#[tokio::test]
+async fn what_a_transacted_listener_sends_is_never_visible_when_it_always_fails() {
+    let world = World::new().await;
+    let _container = world.start(in_one_transaction::DEF).await;
+    world.send("q", "poison").await;
+    world.ends.wait_for(1).await;
+    world.pass_delays_until(7).await;
+    world.until_empty("q").await;
+    assert_eq!((world.counts("audit").enqueued, world.counts("replies").enqueued), (0, 0));
+    assert_eq!(world.left_in("DLQ.q").await.len(), 1);
+}
+
+#[jms_listener(queue = "q", ack = "transacted")]
+async fn beside_the_transaction(
+    text: String,
+    delivery: Delivery,
+    factory: Bean<ConnectionFactory>,
+) -> Result<(), ListenerError> {
+    let connection = factory.create_connection().await?;
+    let session = connection.create_session(corriere::core::AcknowledgeMode::Auto).await?;
+    session.send(&queue("audit"), &json(&text), &SendOptions::default()).await?;
+    if delivery.count() <= 2 { Err(ListenerError::redeliver("not yet")) } else { Ok(()) }
+}
+
+#[tokio::test]
+async fn a_session_of_its_own_sends_beside_the_transaction() {
+    let world = World::new().await;
+    let _container = world.start(beside_the_transaction::DEF).await;
+    world.send("q", "loud").await;
+    world.ends.wait_for(1).await;
+    world.pass_delays_until(3).await;
+    assert_eq!(world.left_in("audit").await.len(), 3, "one for each delivery, as documented");
+}
+
+#[jms_listener(queue = "q", ack = "transacted", send_to = "replies")]
+fn blocking_in_one_transaction(text: String, delivery: Delivery) -> Result<String, ListenerError> {
+    // What a template on the same factory looks for.
+    let session = Session::current().ok_or_else(|| ListenerError::dead_letter("no current session"))?;
+    let audit = json(&text);
+    let runtime = tokio::runtime::Handle::current();
+    runtime.block_on(session.send(&queue("audit"), &audit, &SendOptions::default()))?;
+    if delivery.count() == 1 { Err(ListenerError::redeliver("not yet")) } else { Ok(text) }
+}
+
+#[tokio::test]
+async fn a_blocking_listener_joins_the_transaction() {
+    let world = World::new().await;
+    let _container = world.start(blocking_in_one_transaction::DEF).await;
+    world.send("q", "x").await;
+    world.ends.wait_for(1).await;
+    assert_eq!(world.ends.kinds(), [EndKind::Redelivered]);
+    assert_eq!(world.counts("audit").pending, 0);
+    world.pass_delays_until(2).await;
+    assert_eq!(world.left_in("audit").await.len(), 1);
+    assert_eq!(world.left_in("replies").await.len(), 1);
+}
