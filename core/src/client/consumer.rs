@@ -125,6 +125,9 @@ impl Consumer {
     {
         const OPERATION: &str = "set_message_listener";
         self.session.inner().check_open(OPERATION)?;
+        if let Some(End::Closed) = self.receiver.buffer.ended() {
+            return Err(Error::closed(OPERATION, "consumer"));
+        }
         let refuse =
             |reason: &str| Err(Error::IllegalState { operation: OPERATION, reason: reason.to_owned() });
         if self.receiver.pull.is_some() {
@@ -181,6 +184,9 @@ impl Consumer {
                 operation,
                 reason: "the consumer has a message listener, which gets its messages".to_owned(),
             });
+        }
+        if let Some(End::Closed) = self.receiver.buffer.ended() {
+            return Err(Error::closed(operation, "consumer"));
         }
         match self.receiver.next(self.session.inner(), settles, wait).await {
             Ok(delivery) => Ok(delivery),

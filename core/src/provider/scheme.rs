@@ -21,12 +21,12 @@ inventory::collect!(ProviderScheme);
 /// [`ProviderError::Unreachable`] when no provider has that scheme, naming those that are linked in, or what the
 /// provider itself refuses.
 pub fn provider_for(scheme: &str, address: &str) -> Result<Arc<dyn Provider>, ProviderError> {
-    let mut known: Vec<&str> = Vec::new();
+    let mut known: Vec<String> = Vec::new();
     for candidate in inventory::iter::<ProviderScheme> {
         if candidate.scheme == scheme {
             return (candidate.open)(address);
         }
-        known.push(candidate.scheme);
+        known.push(format!("`{}:`", candidate.scheme));
     }
     known.sort_unstable();
     Err(ProviderError::Unreachable {
@@ -34,7 +34,7 @@ pub fn provider_for(scheme: &str, address: &str) -> Result<Arc<dyn Provider>, Pr
         reason: if known.is_empty() {
             "no provider is linked into this program (the feature `embedded` brings `vm:`)".to_owned()
         } else {
-            format!("no provider serves `{scheme}:`; there is {}", known.join(": "))
+            format!("no provider serves `{scheme}:`; there is {}", known.join(", "))
         },
     })
 }

@@ -1,0 +1,21 @@
+//! The client against an embedded broker: one module per theme, one test per hazard.
+//!
+//! Time is a manual clock's wherever it matters, so that nothing here sleeps for it.
+
+mod acknowledging;
+mod bodies;
+mod closing_from_inside;
+mod connection;
+mod dead_letters;
+mod expiry;
+mod listening;
+mod memory;
+mod misuse;
+mod names;
+mod priority;
+mod pulling;
+mod receiving;
+mod redelivery;
+mod support;
+mod transactions;
+mod window;
