@@ -80,6 +80,10 @@ impl Provider for Broker {
         Capabilities::of(&[Capability::BrokerRedelivery, Capability::ExplicitCredit])
     }
 
+    fn clock(&self) -> Clock {
+        self.0.clock()
+    }
+
     async fn connect(
         &self,
         options: ConnectOptions,

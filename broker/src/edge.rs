@@ -106,6 +106,10 @@ impl Edge {
         &self.name
     }
 
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
     pub(crate) fn query<T>(&self, ask: impl FnOnce(&Machine) -> T) -> T {
         ask(&self.lock().machine)
     }

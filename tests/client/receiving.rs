@@ -187,17 +187,17 @@ async fn a_stream_dropped_between_two_items_loses_nothing() {
     let q = queue("q");
     let session = broker.session(Auto).await;
     let consumer = session.create_consumer(&q).await.unwrap();
-    for number in 1..=5 {
+    for _ in 0..5 {
         let mut stream = consumer.stream();
         poll_fn(|cx| {
             assert!(Pin::new(&mut stream).poll_next(cx).is_pending());
             Poll::Ready(())
         })
         .await;
-        send_text(&session, &q, &format!("m{number}")).await;
+        send_text(&session, &q, "m").await;
         drop(stream);
+        assert_eq!(see(&consumer, 1).await, [first("m")]);
     }
-    assert_eq!(see(&consumer, 5).await, firsts(1..=5));
 }
 
 #[tokio::test]
