@@ -56,6 +56,13 @@ impl Broker {
         self.0.query(|machine| machine.counts(destination))
     }
 
+    /// Of the pending messages of a destination: those that are not to be delivered before a later moment.
+    #[must_use]
+    pub fn delayed(&self, destination: &Destination) -> u64 {
+        let now = self.0.now();
+        self.0.query(|machine| machine.delayed(destination, now))
+    }
+
     /// All destinations that exist, queues first, in the order of their names.
     #[must_use]
     pub fn destinations(&self) -> Vec<Destination> {

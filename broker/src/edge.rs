@@ -110,6 +110,10 @@ impl Edge {
         self.clock.clone()
     }
 
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     pub(crate) fn query<T>(&self, ask: impl FnOnce(&Machine) -> T) -> T {
         ask(&self.lock().machine)
     }

@@ -1,20 +1,26 @@
 //! Corriere's framework: listener containers, beans, configuration and the application's life.
 
+pub mod application;
 pub mod beans;
 pub mod config;
 pub mod containers;
 pub mod listener;
 mod nearest;
+#[cfg(feature = "embedded")]
+pub mod testing;
 
 /// What the attribute macros emit goes through here; nothing in it is for users.
 #[doc(hidden)]
 pub mod __private {
     pub use inventory;
 
+    pub use crate::application::run_main;
     pub use crate::beans::{BeanBuildError, BeanName, BeanRequest, BeanSettings, BeanType, Beans, IntoBean};
     pub use crate::listener::{
         Acknowledge, BoxFuture, Concurrency, FromDelivery, IntoOutcome, Invocation, ListenerDef,
         ListenerDestination, ListenerRegistration, NoBody, NoContext, Outcome, Probe, call_blocking,
         returned,
     };
+    #[cfg(feature = "embedded")]
+    pub use crate::testing::run_test;
 }

@@ -124,6 +124,13 @@ impl Machine {
         queue.positions().filter_map(|(_, entry)| entry.held.message.headers().message_id.clone()).collect()
     }
 
+    /// Of the pending messages of a destination: those that are not to be delivered before a moment after `now`.
+    #[must_use]
+    pub fn delayed(&self, destination: &Destination, now: Timestamp) -> u64 {
+        let queues = self.queues.values().filter(|queue| queue.destination == *destination);
+        queues.flat_map(Queue::positions).filter(|(_, entry)| entry.not_before > now).count() as u64
+    }
+
     /// Bytes of messages in memory: of each live one once, those of open transactions included.
     #[must_use]
     pub fn memory_used(&self) -> u64 {

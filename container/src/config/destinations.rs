@@ -1,7 +1,9 @@
 //! What the names of destinations in code and configuration stand for.
 
+use std::error::Error;
+
 use corriere_core::{Destination, DestinationError};
-use thiserror::Error;
+use corriere_templates::DestinationResolver;
 
 use crate::nearest::nearest;
 
@@ -92,8 +94,14 @@ impl Destinations {
     }
 }
 
+impl DestinationResolver for Destinations {
+    fn resolve(&self, name: &str) -> Result<Destination, Box<dyn Error + Send + Sync>> {
+        Ok(self.resolve(name)?)
+    }
+}
+
 /// Why a name stands for no destination.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnknownDestination {
     /// It is no key of the table.

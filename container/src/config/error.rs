@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::beans::BeanBuildError;
+use super::destinations::UnknownDestination;
+use crate::beans::{BeanBuildError, BeanError};
 
 /// What is wrong with a configuration, and where.
 #[derive(Debug, Error)]
@@ -90,18 +91,59 @@ pub enum ConfigError {
         /// Of these, the nearest.
         nearest: Option<String>,
     },
-    /// A reference is left out and cannot be guessed.
+    /// Something names no connection factory, and there is not exactly one.
     #[error(
-        "{place} is missing, and which {what} is meant cannot be guessed: {}",
+        "{user} has no connection factory: {place} is missing, and it cannot be guessed; {}",
         known_names("there is", known)
     )]
-    Undecided {
-        /// The key.
+    NoConnectionFactory {
+        /// What needs it.
+        user: String,
+        /// The key that could name it.
         place: Place,
-        /// What it should name.
-        what: &'static str,
         /// What there is to choose from.
         known: Vec<String>,
+    },
+    /// A name that stands for no destination.
+    #[error("{place}: {source}")]
+    UnknownDestination {
+        /// The key that holds the name.
+        place: Place,
+        /// What is wrong with it.
+        source: UnknownDestination,
+    },
+    /// More than one listener has the same id.
+    #[error("the listeners in {} have the same id `{id}`; give one of them another with `id = \"…\"`", modules.join(" and "))]
+    SameListener {
+        /// The id.
+        id: String,
+        /// Where they are.
+        modules: Vec<String>,
+    },
+    /// A listener that must be there is not linked in.
+    #[error(
+        "{place}: the listener `{id}` is not in this program{}; {}; a crate that nothing in the program names is left out \
+         of it, which `use the_crate as _;` prevents",
+        did_you_mean(nearest.as_deref()),
+        known_names("there is", known)
+    )]
+    MissingListener {
+        /// The key that expects it.
+        place: Place,
+        /// The id.
+        id: String,
+        /// The listeners that are there.
+        known: Vec<String>,
+        /// Of these, the nearest.
+        nearest: Option<String>,
+    },
+    /// An argument of a listener asks for a bean that cannot be had.
+    #[error("listener `{listener}`: {source}")]
+    ListenerBean {
+        /// The listener's id.
+        listener: String,
+        /// Why not.
+        source: BeanError,
     },
     /// A placeholder that cannot be filled.
     #[error("{place}: the placeholder `{placeholder}` {reason}")]
@@ -219,10 +261,6 @@ impl Problems {
             1 => Err(self.0.remove(0)),
             _ => Err(ConfigError::Several(self.0)),
         }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 

@@ -69,6 +69,19 @@ pub enum DeadLetterKind {
     Discard,
 }
 
+impl Default for BrokerTable {
+    fn default() -> Self {
+        Self {
+            name: Self::DEFAULT_NAME.to_owned(),
+            memory_limit: None,
+            send_deadline: None,
+            dead_letters: None,
+            dead_letter_non_persistent: None,
+            redelivery: RedeliveryPolicy::default(),
+        }
+    }
+}
+
 impl BrokerTable {
     /// The name of a broker to which the configuration gives none.
     pub const DEFAULT_NAME: &str = "local";

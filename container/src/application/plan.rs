@@ -1,0 +1,373 @@
+//! What an application consists of once every name in its configuration is resolved.
+
+use std::fmt;
+use std::sync::Arc;
+
+use corriere_core::{Clock, ConnectionFactory, Destination, SendOptions};
+use corriere_templates::{ConverterType, JmsTemplate, JsonConverter, MessageConverter};
+
+use super::factories::factories;
+use crate::beans::Beans;
+use crate::config::{
+    ConfigError, Configuration, ListenerContainerTable, ListenerTable, Place, Problems, Setting,
+    TemplateTable, UnknownDestination,
+};
+use crate::containers::ContainerSettings;
+use crate::listener::{Concurrency, ListenerDef, ListenerDestination};
+use crate::nearest::nearest;
+
+const DEFAULT_CONTAINER: &str = "default";
+
+/// A listener with what holds for it: the built-in defaults under its container's table, its attribute, and its own
+/// table `[listeners.ID]`.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PlannedListener {
+    /// The listener.
+    pub listener: ListenerDef,
+    /// The name of its container.
+    pub container: String,
+    /// The name of its connection factory.
+    pub connection_factory: String,
+    /// Everything else.
+    pub settings: ContainerSettings,
+}
+
+impl fmt::Display for PlannedListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { listener, container, connection_factory, settings } = self;
+        let ContainerSettings { destination, acknowledge, concurrency, prefetch, .. } = settings;
+        write!(f, "listener `{}` in `{}`: {destination}, ack {acknowledge}", listener.id, listener.module)?;
+        write!(f, ", concurrency {concurrency}, prefetch {prefetch}")?;
+        if let Some(destination) = &settings.send_to {
+            write!(f, ", replies to {destination}")?;
+        }
+        write!(f, ", container `{container}`, connection factory `{connection_factory}`")
+    }
+}
+
+/// The parts of an application, none of them at work yet.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) factories: Vec<(String, ConnectionFactory)>,
+    pub(super) templates: Vec<(String, JmsTemplate)>,
+    pub(super) listeners: Vec<PlannedListener>,
+}
+
+/// What a plan is made of besides the configuration.
+#[derive(Debug)]
+pub(super) struct Parts<'a> {
+    /// Connection factories that the program brings.
+    pub(super) factories: &'a [(String, ConnectionFactory)],
+    /// Another URL for every connection factory of the configuration.
+    pub(super) url: Option<&'a str>,
+    pub(super) listeners: &'a [ListenerDef],
+    pub(super) clock: &'a Clock,
+}
+
+impl Plan {
+    /// Resolves every name.
+    pub(super) fn new(configuration: &Configuration, parts: &Parts<'_>, problems: &mut Problems) -> Self {
+        let factories = factories(configuration, parts, problems);
+        let mut planner = Planner { configuration, parts, factories, problems };
+        planner.check_converters();
+        planner.check_listener_ids();
+        let templates = planner.templates();
+        let listeners = planner.listeners();
+        Self { factories: planner.factories, templates, listeners }
+    }
+}
+
+/// Checks that every bean that a listener asks for is there.
+pub(super) fn check_beans(listeners: &[PlannedListener], beans: &Beans, problems: &mut Problems) {
+    for planned in listeners {
+        for request in planned.listener.bean_requests() {
+            if let Err(source) = beans.check(request) {
+                problems.push(ConfigError::ListenerBean { listener: planned.listener.id.to_owned(), source });
+            }
+        }
+    }
+}
+
+/// The error for a name that is not among the known ones.
+pub(super) fn unknown_name(what: &'static str, named: &Setting<String>, known: Vec<String>) -> ConfigError {
+    ConfigError::UnknownName {
+        place: named.place.clone(),
+        what,
+        name: named.value.clone(),
+        nearest: nearest(&named.value, known.iter().map(String::as_str)),
+        known,
+    }
+}
+
+struct Planner<'a> {
+    configuration: &'a Configuration,
+    parts: &'a Parts<'a>,
+    factories: Vec<(String, ConnectionFactory)>,
+    problems: &'a mut Problems,
+}
+
+impl Planner<'_> {
+    fn check_converters(&mut self) {
+        for (_, table) in self.configuration.message_converters.iter() {
+            if ConverterType::named(&table.converter_type.value).is_none() {
+                self.unknown("message converter type", &table.converter_type, converter_types());
+            }
+        }
+    }
+
+    fn check_listener_ids(&mut self) {
+        let listeners = self.parts.listeners;
+        let mut known: Vec<String> = listeners.iter().map(|listener| listener.id.to_owned()).collect();
+        for (index, id) in known.iter().enumerate() {
+            if known[..index].contains(id) {
+                let same = listeners.iter().filter(|listener| listener.id == id);
+                let modules = same.map(|listener| format!("`{}`", listener.module)).collect();
+                self.problems.push(ConfigError::SameListener { id: id.clone(), modules });
+            }
+        }
+        if let Some(expect) = &self.configuration.application.expect {
+            for id in expect.value.iter().filter(|id| !known.contains(id)) {
+                self.problems.push(ConfigError::MissingListener {
+                    place: expect.place.clone(),
+                    id: id.clone(),
+                    known: known.clone(),
+                    nearest: nearest(id, known.iter().map(String::as_str)),
+                });
+            }
+        }
+        // A table for a listener that is linked in and not started this time is no mistake.
+        known.extend(ListenerDef::all().into_iter().map(|listener| listener.id.to_owned()));
+        known.sort();
+        known.dedup();
+        for (id, table) in self.configuration.listeners.iter() {
+            if !known.iter().any(|known| known == id) {
+                let named = Setting { value: id.to_owned(), place: table.place.clone() };
+                self.unknown("listener", &named, known.clone());
+            }
+        }
+    }
+
+    fn templates(&mut self) -> Vec<(String, JmsTemplate)> {
+        let tables = self.configuration.templates.iter();
+        tables.filter_map(|(name, table)| Some((name.to_owned(), self.template(name, table)?))).collect()
+    }
+
+    fn template(&mut self, name: &str, table: &TemplateTable) -> Option<JmsTemplate> {
+        let user = format!("template `{name}`");
+        let factory = self.factory(
+            table.connection_factory.as_ref(),
+            &user,
+            &format!("templates.{name}.connection_factory"),
+        );
+        let converter = self.converter(table.message_converter.as_ref());
+        let destination = table.default_destination.as_ref().map(|name| self.address(name));
+        let (_, factory) = factory?;
+        let mut builder = JmsTemplate::builder(factory)
+            .message_converter(converter?)
+            .destination_resolver(Arc::new(self.configuration.destinations.clone()))
+            .send_options(SendOptions {
+                delivery_mode: table.delivery_mode,
+                priority: table.priority,
+                time_to_live: table.time_to_live,
+                ..SendOptions::default()
+            });
+        if let Some(destination) = destination {
+            builder = builder.default_destination(destination?);
+        }
+        if let Some(timeout) = table.receive_timeout {
+            builder = builder.receive_timeout(timeout);
+        }
+        // The default destination, which alone could fail here, is resolved already.
+        builder.build().ok()
+    }
+
+    fn listeners(&mut self) -> Vec<PlannedListener> {
+        let listeners = self.parts.listeners;
+        listeners.iter().filter_map(|listener| self.listener(*listener)).collect()
+    }
+
+    fn listener(&mut self, listener: ListenerDef) -> Option<PlannedListener> {
+        let own = self.configuration.listeners.get(listener.id);
+        let (container, table) = self.container(&listener, own)?;
+        let factory = self.factory(
+            table.connection_factory.as_ref(),
+            &format!("listener `{}`", listener.id),
+            &format!("listener_containers.{container}.connection_factory"),
+        );
+        let converter =
+            own.and_then(|own| own.message_converter.as_ref()).or(table.message_converter.as_ref());
+        let converter = self.converter(converter);
+        let destination = self.source(&listener, own);
+        let send_to = own
+            .and_then(|own| own.send_to.clone())
+            .or_else(|| listener.send_to.map(|name| in_attribute(&listener, "send_to", name.to_owned())));
+        let send_to = send_to.map(|name| self.address(&name));
+        let (connection_factory, factory) = factory?;
+        let destination = destination?;
+        let concurrency = self.concurrency(&listener, own, &table, &destination)?;
+
+        let mut settings = ContainerSettings::new(factory, destination, converter?);
+        settings.concurrency = concurrency;
+        settings.send_to = match send_to {
+            Some(send_to) => Some(send_to?),
+            None => None,
+        };
+        settings.clock = self.parts.clock.clone();
+        let acknowledge = own.and_then(|own| own.acknowledge).or(listener.acknowledge).or(table.acknowledge);
+        settings.acknowledge = acknowledge.unwrap_or(settings.acknowledge);
+        let prefetch = own.and_then(|own| own.prefetch).or(table.prefetch);
+        settings.prefetch = prefetch.unwrap_or(settings.prefetch);
+        settings.shutdown_timeout = table.shutdown_timeout.unwrap_or(settings.shutdown_timeout);
+        Some(PlannedListener { listener, container, connection_factory, settings })
+    }
+
+    /// The container of a listener. Without a table of its own, `default` has the built-in defaults only.
+    fn container(
+        &mut self,
+        listener: &ListenerDef,
+        own: Option<&ListenerTable>,
+    ) -> Option<(String, ListenerContainerTable)> {
+        let named = own
+            .and_then(|own| own.container.clone())
+            .or_else(|| listener.container.map(|name| in_attribute(listener, "container", name.to_owned())));
+        let tables = &self.configuration.listener_containers;
+        let name = named.as_ref().map_or(DEFAULT_CONTAINER, |named| &named.value);
+        match (tables.get(name), &named) {
+            (Some(table), _) => Some((name.to_owned(), table.clone())),
+            (None, Some(named)) if name != DEFAULT_CONTAINER => {
+                self.unknown("listener container", named, tables.names().map(str::to_owned).collect());
+                None
+            }
+            (None, _) => Some((name.to_owned(), ListenerContainerTable::default())),
+        }
+    }
+
+    /// Where a listener's messages come from.
+    fn source(&mut self, listener: &ListenerDef, own: Option<&ListenerTable>) -> Option<Destination> {
+        let destinations = &self.configuration.destinations;
+        if let Some(queue) = own.and_then(|own| own.queue.as_ref()) {
+            return self.found(&queue.place, destinations.queue(&queue.value));
+        }
+        if let Some(topic) = own.and_then(|own| own.topic.as_ref()) {
+            return self.found(&topic.place, destinations.topic(&topic.value));
+        }
+        let (key, found) = match listener.destination {
+            ListenerDestination::Queue(name) => ("queue", destinations.queue(name)),
+            ListenerDestination::Topic(name) => ("topic", destinations.topic(name)),
+        };
+        self.found(&in_attribute(listener, key, ()).place, found)
+    }
+
+    /// On a topic, more than one worker is a mistake where it was said of this listener, and cut to one where it was said
+    /// of its container, which others share.
+    fn concurrency(
+        &mut self,
+        listener: &ListenerDef,
+        own: Option<&ListenerTable>,
+        table: &ListenerContainerTable,
+        destination: &Destination,
+    ) -> Option<Concurrency> {
+        let said = own.and_then(|own| own.concurrency.clone()).or_else(|| {
+            listener.concurrency.map(|concurrency| in_attribute(listener, "concurrency", concurrency))
+        });
+        match said {
+            Some(said) if destination.is_topic() && said.value.upper() > 1 => {
+                let topic = destination.name();
+                self.problems.push(ConfigError::Value {
+                    place: said.place,
+                    found: format!("\"{}\"", said.value),
+                    expected: format!(
+                        "\"1\", as each worker of a listener to the topic `{topic}` would get every message"
+                    ),
+                });
+                None
+            }
+            Some(said) => Some(said.value),
+            None if destination.is_topic() => Some(Concurrency::ONE),
+            None => Some(table.concurrency.unwrap_or_default()),
+        }
+    }
+
+    fn factory(
+        &mut self,
+        named: Option<&Setting<String>>,
+        user: &str,
+        key: &str,
+    ) -> Option<(String, ConnectionFactory)> {
+        if let (None, [only]) = (named, &*self.factories) {
+            return Some(only.clone());
+        }
+        let known: Vec<_> = self.factories.iter().map(|(name, _)| name.clone()).collect();
+        let tables = &self.configuration.connection_factories;
+        match named {
+            Some(named) => {
+                let found = self.factories.iter().find(|(name, _)| *name == named.value).cloned();
+                // A factory whose URL is wrong is none that is unknown; its own error is said already.
+                if found.is_none() && tables.get(&named.value).is_none() {
+                    self.unknown("connection factory", named, known);
+                }
+                found
+            }
+            None => {
+                if tables.names().count() != 1 {
+                    let place = Place::in_code(key);
+                    self.problems.push(ConfigError::NoConnectionFactory {
+                        user: user.to_owned(),
+                        place,
+                        known,
+                    });
+                }
+                None
+            }
+        }
+    }
+
+    /// A converter by its name in `[message_converters]`, or by its type.
+    fn converter(&mut self, named: Option<&Setting<String>>) -> Option<Arc<dyn MessageConverter>> {
+        let Some(named) = named else { return Some(Arc::new(JsonConverter::new())) };
+        let tables = &self.configuration.message_converters;
+        let table = tables.get(&named.value);
+        let type_name = table.map_or(&named.value, |table| &table.converter_type.value);
+        if let Some(found) = ConverterType::named(type_name) {
+            return Some((found.build)());
+        }
+        if table.is_none() {
+            let mut known: Vec<_> = tables.names().map(str::to_owned).chain(converter_types()).collect();
+            known.sort();
+            known.dedup();
+            self.unknown("message converter", named, known);
+        }
+        None
+    }
+
+    /// Where messages are sent to, a queue or a topic.
+    fn address(&mut self, name: &Setting<String>) -> Option<Destination> {
+        self.found(&name.place, self.configuration.destinations.resolve(&name.value))
+    }
+
+    fn found(
+        &mut self,
+        place: &Place,
+        found: Result<Destination, UnknownDestination>,
+    ) -> Option<Destination> {
+        let place = || place.clone();
+        found
+            .map_err(|source| self.problems.push(ConfigError::UnknownDestination { place: place(), source }))
+            .ok()
+    }
+
+    fn unknown(&mut self, what: &'static str, named: &Setting<String>, known: Vec<String>) {
+        self.problems.push(unknown_name(what, named, known));
+    }
+}
+
+fn in_attribute<T>(listener: &ListenerDef, key: &str, value: T) -> Setting<T> {
+    Setting { value, place: Place::in_code(format!("#[jms_listener] {}: {key}", listener.id)) }
+}
+
+fn converter_types() -> Vec<String> {
+    let mut names: Vec<_> = ConverterType::all().map(|converter| converter.name.to_owned()).collect();
+    names.sort();
+    names
+}
