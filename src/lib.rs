@@ -34,7 +34,7 @@ pub mod prelude {
     pub use corriere_container::testing::TestApp;
     pub use corriere_core::{Delivery, Headers, Message, Properties, Session};
     pub use corriere_macros::jms_listener;
-    pub use corriere_templates::{JmsTemplate, ReceiveTimeout};
+    pub use corriere_templates::{JmsTemplate, ReceiveTimeout, TemplateError};
     pub use serde::{Deserialize, Serialize};
 }
 

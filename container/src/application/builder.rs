@@ -1,6 +1,5 @@
 //! Puts an application together and starts it.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use corriere_core::{Clock, ConnectionFactory};
@@ -42,10 +41,6 @@ pub struct ApplicationBuilder {
 }
 
 impl ApplicationBuilder {
-    pub(super) fn from_file(path: &Path) -> Result<Self, ConfigError> {
-        Document::from_file(path).map(Self::new)
-    }
-
     pub(super) fn new(document: Document) -> Self {
         Self {
             document,

@@ -20,8 +20,8 @@ pub use plan::PlannedListener;
 pub use runtime::run_main;
 use shutdown::Signals;
 
-use crate::beans::{BeanError, Beans};
-use crate::config::{ConfigError, Destinations, Document};
+use crate::beans::Beans;
+use crate::config::{Destinations, Document};
 use crate::containers::{ListenerContainer, StopReport};
 
 /// A running application: a broker, if it has one of its own, beans and listeners.
@@ -45,8 +45,8 @@ impl Application {
     ///
     /// # Errors
     /// When the file cannot be read or is not TOML. What it says is checked by [`ApplicationBuilder::start`].
-    pub fn from_config(path: impl AsRef<Path>) -> Result<ApplicationBuilder, ConfigError> {
-        ApplicationBuilder::from_file(path.as_ref())
+    pub fn from_config(path: impl AsRef<Path>) -> Result<ApplicationBuilder, Error> {
+        Ok(ApplicationBuilder::new(Document::from_file(path)?))
     }
 
     /// An application with a configuration that was read elsewhere.
@@ -64,9 +64,9 @@ impl Application {
     /// Templates and connection factories are beans too, under their names in the configuration.
     ///
     /// # Errors
-    /// [`BeanError::NoSuchName`], [`BeanError::OtherType`].
-    pub fn bean<T: Clone + 'static>(&self, name: &str) -> Result<T, BeanError> {
-        self.beans.copy(name)
+    /// [`Error::Bean`] when there is none of that name, or it is of another type.
+    pub fn bean<T: Clone + 'static>(&self, name: &str) -> Result<T, Error> {
+        Ok(self.beans.copy(name)?)
     }
 
     /// All its beans.

@@ -12,7 +12,6 @@ use serde::de::DeserializeOwned;
 use super::observer::Ends;
 use super::settled::Settled;
 use crate::application::Application;
-use crate::beans::BeanError;
 use crate::containers::ListenerContainer;
 use crate::listener::ListenerDef;
 
@@ -193,12 +192,14 @@ impl RunningTestApp {
         &self.clock
     }
 
-    /// A bean, as [`Application::bean`] does.
+    /// A bean, as [`Application::bean`] gives it.
     ///
-    /// # Errors
-    /// As [`Application::bean`].
-    pub fn bean<T: Clone + 'static>(&self, name: &str) -> Result<T, BeanError> {
-        self.application.bean(name)
+    /// # Panics
+    /// When there is none of that name and type.
+    #[must_use]
+    #[track_caller]
+    pub fn bean<T: Clone + 'static>(&self, name: &str) -> T {
+        self.application.bean(name).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// A template on the test's broker that names destinations as the application does.

@@ -1,0 +1,178 @@
+//! What is right is read as it is meant.
+
+use std::time::Duration;
+
+use corriere::config::{DeadLetterKind, Origin};
+use corriere::core::{DeliveryMode, Destination, RedeliveryPolicy};
+use corriere::listener::{Acknowledge, Concurrency};
+use corriere::templates::ReceiveTimeout;
+
+use crate::read;
+
+#[test]
+fn every_table_and_key_is_read() {
+    let configuration = read(
+        r#"
+        [broker]
+        name = "shop"
+        memory_limit = "64MiB"
+        send_deadline = "30s"
+        dead_letters = "shared"
+        dead_letter_non_persistent = true
+
+        [broker.redelivery]
+        maximum_redeliveries = -1
+        initial_delay = "200ms"
+        delay = "1s"
+        back_off = 2
+        maximum_delay = "1m"
+        non_blocking = true
+
+        [connection_factories.main]
+        url = "vm://shop?jms.redeliveryPolicy.maximumRedeliveries=6"
+
+        [destinations]
+        orders = { queue = "shop.orders" }
+        prices = { topic = "shop.prices" }
+
+        [message_converters.json]
+        type = "json"
+
+        [templates.order_template]
+        connection_factory = "main"
+        default_destination = "orders"
+        receive_timeout = "60s"
+        message_converter = "json"
+        delivery_mode = "non_persistent"
+        priority = 7
+        time_to_live = "1h"
+
+        [listener_containers.default]
+        connection_factory = "main"
+        concurrency = "1-4"
+        shutdown_timeout = "20s"
+        prefetch = 5
+        message_converter = "json"
+        ack = "client"
+
+        [listeners.on_order]
+        container = "default"
+        queue = "orders"
+        ack = "transacted"
+        concurrency = 16
+        prefetch = 0
+        send_to = "queue://elsewhere"
+        message_converter = "json"
+
+        [beans.mailer]
+        type = "smtp_mailer"
+        url = "smtp://127.0.0.1:2525"
+
+        [application]
+        expect = ["on_order"]
+        "#,
+    )
+    .unwrap();
+
+    let broker = configuration.broker.unwrap();
+    assert_eq!(broker.name, "shop");
+    assert_eq!(broker.memory_limit, Some(64 * 1024 * 1024));
+    assert_eq!(broker.send_deadline, Some(Duration::from_secs(30)));
+    assert_eq!(broker.dead_letters, Some(DeadLetterKind::Shared));
+    assert_eq!(broker.dead_letter_non_persistent, Some(true));
+    assert_eq!(
+        broker.redelivery,
+        RedeliveryPolicy {
+            maximum_redeliveries: None,
+            initial_delay: Duration::from_millis(200),
+            delay: Duration::from_secs(1),
+            back_off: Some(2.0),
+            maximum_delay: Some(Duration::from_secs(60)),
+            non_blocking: true,
+        }
+    );
+
+    let destinations = configuration.destinations;
+    assert_eq!(destinations.resolve("orders").unwrap(), Destination::queue("shop.orders").unwrap());
+    assert_eq!(destinations.resolve("prices").unwrap(), Destination::topic("shop.prices").unwrap());
+
+    let template = configuration.templates.get("order_template").unwrap();
+    assert_eq!(template.receive_timeout, Some(ReceiveTimeout::After(Duration::from_secs(60))));
+    assert_eq!(template.delivery_mode, Some(DeliveryMode::NonPersistent));
+    assert_eq!(template.priority.map(|priority| priority.level()), Some(7));
+    assert_eq!(template.time_to_live, Some(Duration::from_secs(3_600)));
+    let factory = template.connection_factory.as_ref().unwrap();
+    assert_eq!(factory.value, "main");
+    assert_eq!(factory.place.key, "templates.order_template.connection_factory");
+    assert_eq!(factory.place.origin, Origin::File { name: "config.toml".to_owned(), line: Some(28) });
+
+    let container = configuration.listener_containers.get("default").unwrap();
+    assert_eq!(container.concurrency, Some(Concurrency::new(1, 4)));
+    assert_eq!(container.shutdown_timeout, Some(Duration::from_secs(20)));
+    assert_eq!(container.prefetch, Some(5));
+    assert_eq!(container.acknowledge, Some(Acknowledge::Client));
+
+    let listener = configuration.listeners.get("on_order").unwrap();
+    assert_eq!(listener.acknowledge, Some(Acknowledge::Transacted));
+    assert_eq!(listener.concurrency.as_ref().unwrap().value, Concurrency::new(1, 16));
+    assert_eq!(listener.prefetch, Some(0));
+    assert_eq!(configuration.beans.get("mailer").unwrap().bean_type.value, "smtp_mailer");
+    assert_eq!(configuration.application.expect.unwrap().value, ["on_order"]);
+}
+
+#[test]
+fn nothing_at_all_is_a_configuration() {
+    let configuration = read("").unwrap();
+    assert!(configuration.broker.is_none());
+    assert!(configuration.destinations.table().is_none());
+    assert_eq!(configuration.templates.names().count(), 0);
+}
+
+#[test]
+fn an_empty_broker_table_asks_for_a_broker_with_the_defaults() {
+    let broker = read("[broker]").unwrap().broker.unwrap();
+    assert_eq!(broker.name, "local");
+    assert_eq!(broker.redelivery, RedeliveryPolicy::default());
+}
+
+#[test]
+fn beans_keep_the_order_of_the_file() {
+    let text: String =
+        ["zebra", "apple", "mango"].map(|name| format!("[beans.{name}]\ntype = \"x\"\n")).concat();
+    assert_eq!(read(&text).unwrap().beans.names().collect::<Vec<_>>(), ["zebra", "apple", "mango"]);
+}
+
+/// Spring's meaning of a template's receive timeout, and text beside it.
+#[test]
+fn a_receive_timeout_is_a_text_or_milliseconds() {
+    let cases = [
+        ("60000", ReceiveTimeout::After(Duration::from_secs(60))),
+        ("\"60000\"", ReceiveTimeout::After(Duration::from_secs(60))),
+        ("\"500ms\"", ReceiveTimeout::After(Duration::from_millis(500))),
+        ("5", ReceiveTimeout::After(Duration::from_millis(5))),
+        ("0", ReceiveTimeout::Indefinite),
+        ("\"0s\"", ReceiveTimeout::Indefinite),
+        ("-1", ReceiveTimeout::NoWait),
+        ("\"-1\"", ReceiveTimeout::NoWait),
+    ];
+    for (written, expected) in cases {
+        let read = read(&format!("[templates.t]\nreceive_timeout = {written}")).unwrap();
+        assert_eq!(read.templates.get("t").unwrap().receive_timeout, Some(expected), "{written}");
+    }
+}
+
+#[test]
+fn a_single_concurrency_is_the_upper_bound_in_the_file_as_in_code() {
+    for written in ["5", "\"5\"", "\"1-5\""] {
+        let read = read(&format!("[listeners.on_order]\nconcurrency = {written}")).unwrap();
+        let concurrency = read.listeners.get("on_order").unwrap().concurrency.as_ref().unwrap().value;
+        assert_eq!(concurrency, Concurrency::new(1, 5), "{written}");
+        assert_eq!("5".parse(), Ok(concurrency));
+    }
+}
+
+#[test]
+fn names_may_have_dots_and_case() {
+    let read = read("[destinations]\n\"Orders.IN\" = { queue = \"shop.Orders\" }").unwrap();
+    assert_eq!(read.destinations.queue("Orders.IN").unwrap().name(), "shop.Orders");
+}

@@ -1,0 +1,170 @@
+//! Environment variables over the file (case C-38). The environment is given as a map: the process's own is left alone.
+
+use std::time::Duration;
+
+use corriere::config::{Configuration, Document, Origin};
+use corriere::listener::Concurrency;
+use corriere::templates::ReceiveTimeout;
+
+use crate::texts;
+
+const FILE: &str = r#"
+    [broker]
+    name = "local"
+
+    [templates.order_template]
+    receive_timeout = "60s"
+
+    [templates.order]
+    receive_timeout = "60s"
+
+    [destinations]
+    orders = { queue = "shop.orders" }
+
+    [beans.mailer]
+    type = "smtp_mailer"
+    passWord = "00123"
+"#;
+
+fn document(environment: &[(&str, &str)]) -> Document {
+    Document::from_text("config.toml", FILE).unwrap().with_environment(environment.iter().copied())
+}
+
+fn read(environment: &[(&str, &str)]) -> Configuration {
+    document(environment).read(&["on_order"]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn refused(variable: &str, expected: &str) {
+    let error = document(&[(variable, "x")]).read(&["on_order"]).unwrap_err();
+    assert_eq!(texts(&error), [expected]);
+}
+
+fn receive_timeout(configuration: &Configuration, template: &str) -> Option<ReceiveTimeout> {
+    configuration.templates.get(template).unwrap().receive_timeout
+}
+
+#[test]
+fn a_variable_wins_over_the_file_and_says_so() {
+    let configuration =
+        read(&[("CORRIERE__DESTINATIONS__ORDERS__QUEUE", "other"), ("CORRIERE__BEANS__MAILER__TYPE", "t")]);
+    assert_eq!(configuration.destinations.queue("orders").unwrap().name(), "other");
+    let origin = &configuration.beans.get("mailer").unwrap().bean_type.place.origin;
+    assert_eq!(*origin, Origin::Environment { variable: "CORRIERE__BEANS__MAILER__TYPE".to_owned() });
+}
+
+#[test]
+fn names_with_underscores_are_found_whatever_the_case() {
+    for variable in [
+        "CORRIERE__TEMPLATES__ORDER_TEMPLATE__RECEIVE_TIMEOUT",
+        "corriere__templates__order_template__receive_timeout",
+        "Corriere__Templates__Order_Template__Receive_Timeout",
+    ] {
+        let configuration = read(&[(variable, "5s")]);
+        let changed = Some(ReceiveTimeout::After(Duration::from_secs(5)));
+        assert_eq!(receive_timeout(&configuration, "order_template"), changed, "{variable}");
+        assert_ne!(receive_timeout(&configuration, "order"), changed, "{variable}");
+    }
+}
+
+#[test]
+fn numbers_and_signs_arrive_as_text_and_mean_the_same() {
+    let configuration = read(&[
+        ("CORRIERE__TEMPLATES__ORDER_TEMPLATE__RECEIVE_TIMEOUT", "-1"),
+        ("CORRIERE__BROKER__MEMORY_LIMIT", "1048576"),
+        ("CORRIERE__BROKER__DEAD_LETTER_NON_PERSISTENT", "true"),
+        ("CORRIERE__BROKER__REDELIVERY__MAXIMUM_REDELIVERIES", "3"),
+    ]);
+    assert_eq!(receive_timeout(&configuration, "order_template"), Some(ReceiveTimeout::NoWait));
+    let broker = configuration.broker.unwrap();
+    assert_eq!(broker.memory_limit, Some(1 << 20));
+    assert_eq!(broker.dead_letter_non_persistent, Some(true));
+    assert_eq!(broker.redelivery.maximum_redeliveries, Some(3));
+}
+
+#[test]
+fn a_listener_needs_no_table_in_the_file() {
+    let configuration = read(&[("CORRIERE__LISTENERS__ON_ORDER__CONCURRENCY", "4-16")]);
+    let listener = configuration.listeners.get("on_order").unwrap();
+    assert_eq!(listener.concurrency.as_ref().unwrap().value, Concurrency::new(4, 16));
+}
+
+#[test]
+fn a_list_is_separated_by_commas() {
+    let configuration = read(&[("CORRIERE__APPLICATION__EXPECT", "on_order, on_email")]);
+    assert_eq!(configuration.application.expect.unwrap().value, ["on_order", "on_email"]);
+}
+
+#[test]
+fn a_password_stays_the_text_that_it_is_and_finds_its_key() {
+    let configuration =
+        read(&[("CORRIERE__BEANS__MAILER__PASSWORD", "007"), ("CORRIERE__BEANS__MAILER__PORT", "25")]);
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Mailer {
+        #[serde(rename = "passWord")]
+        password: String,
+        port: u16,
+    }
+    let settings = configuration.beans.get("mailer").unwrap().settings.clone();
+    assert_eq!(settings.read::<Mailer>().unwrap(), Mailer { password: "007".to_owned(), port: 25 });
+}
+
+/// An empty value is an empty text: right for a text, refused where something else is expected.
+#[test]
+fn an_empty_value_is_an_empty_text() {
+    let error =
+        document(&[("CORRIERE__TEMPLATES__ORDER_TEMPLATE__RECEIVE_TIMEOUT", "")]).read(&[]).unwrap_err();
+    assert!(
+        error.to_string().starts_with(
+            "`templates.order_template.receive_timeout` (environment variable \
+             CORRIERE__TEMPLATES__ORDER_TEMPLATE__RECEIVE_TIMEOUT) is \"\"; expected a duration"
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_variable_that_matches_nothing_is_refused_with_the_nearest() {
+    let is_no = |variable: &str, reason: &str| {
+        format!("the environment variable `{variable}` matches no key of the configuration: {reason}")
+    };
+    let cases = [
+        (
+            "CORRIERE__TEMPLTES__ORDER_TEMPLATE__PRIORITY",
+            "there is no table named `templtes`; did you mean `CORRIERE__TEMPLATES__ORDER_TEMPLATE__PRIORITY`?",
+        ),
+        (
+            "CORRIERE__TEMPLATES__ORDER_TEMPLAT__PRIORITY",
+            "there is no `order_templat` in `templates`; did you mean `CORRIERE__TEMPLATES__ORDER_TEMPLATE__PRIORITY`?",
+        ),
+        (
+            "CORRIERE__TEMPLATES__ORDER_TEMPLATE__PRIORTY",
+            "there is no key in `templates.order_template` named `priorty`; did you mean \
+             `CORRIERE__TEMPLATES__ORDER_TEMPLATE__PRIORITY`?",
+        ),
+        ("CORRIERE__TEMPLATES__ORDER_TEMPLATE", "`templates` needs a name and a key behind it"),
+        ("CORRIERE__BROKER", "`broker` is a table; a key must follow"),
+        ("CORRIERE__BROKER__NAME__FIRST", "`broker.name` is no table"),
+        ("CORRIERE__BROKER_NAME", "there is no table named `broker_name`; did you mean `CORRIERE__BROKER`?"),
+        ("CORRIERE__", "there is no table named ``"),
+    ];
+    for (variable, reason) in cases {
+        refused(variable, &is_no(variable, reason));
+    }
+}
+
+#[test]
+fn profiles_are_said_to_come_later() {
+    refused(
+        "CORRIERE_PROFILE",
+        "the environment variable `CORRIERE_PROFILE` matches no key of the configuration: profiles are not available yet",
+    );
+}
+
+/// Kubernetes makes variables with one underscore for a service that is named `corriere`.
+#[test]
+fn a_variable_with_one_underscore_changes_and_breaks_nothing() {
+    let configuration =
+        read(&[("CORRIERE_BROKER_NAME", "other"), ("CORRIERE_PORT_61616_TCP", "tcp://10.0.0.1:61616")]);
+    assert_eq!(configuration.broker.unwrap().name, "local");
+}

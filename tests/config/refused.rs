@@ -1,0 +1,232 @@
+//! What is wrong is refused, with the key, its line, the value, and what is allowed.
+
+use corriere::config::{ConfigError, Document};
+
+use crate::{errors, read};
+
+/// The one error of a text.
+fn refused(text: &str, expected: &str) {
+    assert_eq!(errors(text), [expected], "for {text}");
+}
+
+#[test]
+fn a_name_that_is_not_known_is_refused_with_the_nearest() {
+    refused(
+        "[brokr]\nname = \"local\"",
+        "`brokr` (config.toml, line 1) is not known; did you mean `broker`?; known here: `application`, `beans`, `broker`, \
+         `connection_factories`, `destinations`, `listener_containers`, `listeners`, `message_converters`, `templates`",
+    );
+    refused(
+        "[connection_factories.main]\nurl = \"vm://local\"\nurls = \"\"",
+        "`connection_factories.main.urls` (config.toml, line 3) is not known; did you mean `url`?; known here: `url`",
+    );
+    refused(
+        "[listeners.on_order]\nconcurency = \"2\"",
+        "`listeners.on_order.concurency` (config.toml, line 2) is not known; did you mean `concurrency`?; known here: \
+         `container`, `queue`, `topic`, `ack`, `concurrency`, `prefetch`, `send_to`, `message_converter`",
+    );
+    refused(
+        "[listeners.on_order]\nacknowledge = \"auto\"",
+        "`listeners.on_order.acknowledge` (config.toml, line 2) is not known; did you mean `ack`?; known here: \
+         `container`, `queue`, `topic`, `ack`, `concurrency`, `prefetch`, `send_to`, `message_converter`",
+    );
+    refused(
+        "[broker.redelivery]\nmax_redeliveries = 6",
+        "`broker.redelivery.max_redeliveries` (config.toml, line 2) is not known; did you mean `maximum_redeliveries`?; \
+         known here: `maximum_redeliveries`, `initial_delay`, `delay`, `back_off`, `maximum_delay`, `non_blocking`",
+    );
+}
+
+#[test]
+fn a_concurrency_that_makes_no_sense_is_refused() {
+    for written in
+        ["\"5-2\"", "0", "\"0\"", "-1", "\"5-\"", "\"a-b\"", "\" 2 - 4 \"", "\"\"", "1.5", "true", "[2, 8]"]
+    {
+        let found = errors(&format!("[listeners.on_order]\nconcurrency = {written}"));
+        assert_eq!(found.len(), 1, "{written}: {found:?}");
+        assert!(
+            found[0].starts_with("`listeners.on_order.concurrency` (config.toml, line 2) is ")
+                && found[0].ends_with(
+                    "; expected a range of workers such as \"2-8\", or a single upper bound such as \"8\", from 1 up"
+                ),
+            "{written}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn an_acknowledge_mode_that_does_not_exist_is_refused() {
+    for (written, shown) in [("\"cleint\"", "\"cleint\""), ("3", "`3`"), ("\"AUTO\"", "\"AUTO\"")] {
+        refused(
+            &format!("[listener_containers.default]\nack = {written}"),
+            &format!(
+                "`listener_containers.default.ack` (config.toml, line 2) is {shown}; expected \"auto\", \"client\", \
+                 \"transacted\" or \"manual\""
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_duration_without_a_unit_is_refused() {
+    for (written, shown) in [
+        ("20", "`20`"),
+        ("\"20\"", "\"20\""),
+        ("\"-5s\"", "\"-5s\""),
+        ("\"5 parsecs\"", "\"5 parsecs\""),
+        ("\"\"", "\"\""),
+    ] {
+        refused(
+            &format!("[listener_containers.default]\n\nshutdown_timeout = {written}"),
+            &format!(
+                "`listener_containers.default.shutdown_timeout` (config.toml, line 3) is {shown}; expected a duration such \
+                 as \"20s\", \"500ms\", \"2m\" or \"1h30m\""
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_receive_timeout_that_is_neither_time_nor_sign_is_refused() {
+    for (written, shown) in
+        [("-2", "`-2`"), ("\"-5s\"", "\"-5s\""), ("1.5", "`1.5`"), ("\"soon\"", "\"soon\"")]
+    {
+        refused(
+            &format!("[templates.t]\nreceive_timeout = {written}"),
+            &format!(
+                "`templates.t.receive_timeout` (config.toml, line 2) is {shown}; expected a duration such as \"60s\", a \
+                 number of milliseconds such as 60000, 0 to wait for ever, or -1 not to wait"
+            ),
+        );
+    }
+}
+
+#[test]
+fn what_comes_later_is_said_to_come_later() {
+    refused(
+        "[broker]\ndata_directory = \"data\"",
+        "`broker.data_directory` (config.toml, line 2) is not available yet: this version keeps messages in memory only",
+    );
+    refused(
+        "[broker]\nsync_on_write = true",
+        "`broker.sync_on_write` (config.toml, line 2) is not available yet: this version keeps messages in memory only",
+    );
+}
+
+#[test]
+fn a_missing_key_is_named() {
+    refused(
+        "[connection_factories.main]",
+        "`connection_factories.main.url` (config.toml, line 1) is missing; expected the URL of a broker, such as \
+         \"vm://local\"",
+    );
+    refused(
+        "[beans.mailer]\nurl = \"x\"",
+        "`beans.mailer.type` (config.toml, line 1) is missing; expected the type name of a `#[corriere::bean]`",
+    );
+}
+
+#[test]
+fn a_destination_is_a_queue_or_a_topic() {
+    refused(
+        "[destinations]\norders = { queue = \"a\", topic = \"b\" }",
+        "`destinations.orders` (config.toml, line 2) is a queue and a topic at once; expected one of them",
+    );
+    refused(
+        "[destinations]\norders = {}",
+        "`destinations.orders` (config.toml, line 2) is without a physical name; expected { queue = \"…\" } or { topic = \
+         \"…\" }",
+    );
+    refused(
+        "[destinations]\norders = \"shop.orders\"",
+        "`destinations.orders` (config.toml, line 2) is \"shop.orders\"; expected a table",
+    );
+    let found = errors("[destinations]\norders = { queue = \"\" }");
+    assert!(found[0].starts_with("`destinations.orders.queue` (config.toml, line 2): "), "{found:?}");
+}
+
+#[test]
+fn values_of_the_wrong_kind_are_refused() {
+    let cases = [
+        ("broker = 5", "`broker` (config.toml, line 1) is `5`; expected a table"),
+        (
+            "[broker]\nname = 5",
+            "`broker.name` (config.toml, line 2) is `5`; expected a name, which is not empty",
+        ),
+        (
+            "[broker]\nname = \"\"",
+            "`broker.name` (config.toml, line 2) is \"\"; expected a name, which is not empty",
+        ),
+        (
+            "[broker]\nmemory_limit = \"64 megs\"",
+            "`broker.memory_limit` (config.toml, line 2) is \"64 megs\"; expected a size such as \"64MiB\", or a number of \
+             bytes",
+        ),
+        (
+            "[broker]\ndead_letters = \"keep\"",
+            "`broker.dead_letters` (config.toml, line 2) is \"keep\"; expected \"individual\", \"shared\" or \"discard\"",
+        ),
+        (
+            "[broker.redelivery]\nback_off = 0.5",
+            "`broker.redelivery.back_off` (config.toml, line 2) is `0.5`; expected a factor from 1 up, such as 2.0",
+        ),
+        (
+            "[broker.redelivery]\nmaximum_redeliveries = -2",
+            "`broker.redelivery.maximum_redeliveries` (config.toml, line 2) is `-2`; expected a whole number, or -1 for no \
+             limit",
+        ),
+        (
+            "[templates.t]\npriority = 12",
+            "`templates.t.priority` (config.toml, line 2) is `12`; expected a whole number from 0 to 9",
+        ),
+        (
+            "[application]\nexpect = \"on_order\"",
+            "`application.expect` (config.toml, line 2) is \"on_order\"; expected a list of the ids of listeners",
+        ),
+        (
+            "[listeners.on_order]\nqueue = \"a\"\ntopic = \"b\"",
+            "`listeners.on_order` (config.toml, line 1) is on a queue and a topic at once; expected one of `queue` and \
+             `topic`",
+        ),
+    ];
+    for (text, expected) in cases {
+        refused(text, expected);
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_said_at_once() {
+    let error =
+        read("[broker]\nnam = \"x\"\nmemory_limit = \"?\"\n[templates.t]\npriority = 10").unwrap_err();
+    assert_eq!(error.each().len(), 3);
+    assert!(matches!(error, ConfigError::Several(_)));
+    let text = error.to_string();
+    assert!(
+        text.starts_with(
+            "3 things are wrong with the configuration:\n  - `broker.nam` (config.toml, line 2)"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_not_toml_is_shown_with_its_line() {
+    let error = Document::from_text("config.toml", "[broker]\nname = local\n").unwrap_err().to_string();
+    assert!(
+        error.starts_with("`config.toml` is not valid TOML: TOML parse error at line 2, column 8"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_key_that_stands_twice_is_refused() {
+    let error =
+        Document::from_text("config.toml", "[broker]\nname = \"a\"\nname = \"b\"\n").unwrap_err().to_string();
+    assert!(error.contains("line 3") && error.contains("duplicate key"), "{error}");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = Document::from_file("no/such/config.toml").unwrap_err().to_string();
+    assert!(error.starts_with("the configuration `no/such/config.toml` cannot be read: "), "{error}");
+}
