@@ -2,7 +2,7 @@
 
 use darling::FromMeta;
 use darling::ast::NestedMeta;
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, FnArg, GenericArgument, ImplItem, ImplItemFn, ItemImpl, LitStr, PathArguments, Type};
@@ -10,7 +10,7 @@ use syn::{Error, FnArg, GenericArgument, ImplItem, ImplItemFn, ItemImpl, LitStr,
 #[derive(FromMeta)]
 struct Arguments {
     #[darling(rename = "type")]
-    bean_type: LitStr,
+    bean_type: Option<LitStr>,
 }
 
 /// The implementation unchanged, with the registration beside it, or with an error beside it.
@@ -30,20 +30,17 @@ fn registration(arguments: TokenStream, item: TokenStream) -> Result<TokenStream
     let arguments = NestedMeta::parse_meta_list(arguments)
         .map_err(darling::Error::from)
         .and_then(|list| Arguments::from_list(&list))
-        .map_err(|error| {
-            let hint = Error::new(
-                proc_macro2::Span::call_site(),
-                "expected `#[corriere::bean(type = \"smtp_mailer\")]`: the type name that `[beans.NAME]` gives",
-            );
-            let mut errors = error.write_errors();
-            errors.extend(hint.to_compile_error());
-            errors
-        })?;
+        .map_err(darling::Error::write_errors)?;
     checked(&arguments, &implementation).map_err(|error| error.to_compile_error())
 }
 
 fn checked(arguments: &Arguments, implementation: &ItemImpl) -> Result<TokenStream, Error> {
-    let name = &arguments.bean_type;
+    let name = arguments.bean_type.as_ref().ok_or_else(|| {
+        Error::new(
+            Span::call_site(),
+            "a bean needs the type name that `[beans.NAME]` gives: `#[corriere::bean(type = \"smtp_mailer\")]`",
+        )
+    })?;
     if name.value().is_empty() {
         return Err(Error::new(name.span(), "the type name of a bean is empty"));
     }

@@ -20,8 +20,14 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
         }
         Err(error) => {
             let error = error.to_compile_error();
-            // Without its own `main` the program would be said to have none, which is not what is wrong.
-            quote! { #error fn main() {} }
+            // The function is kept where it means nothing, so that what is wrong in it is still found; and without any
+            // `main` the program would be said to have none, which is not what is wrong.
+            quote! {
+                #error
+                #[allow(dead_code)]
+                const _: () = { #item };
+                fn main() {}
+            }
         }
     }
 }

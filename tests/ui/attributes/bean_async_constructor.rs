@@ -1,0 +1,10 @@
+struct Pool;
+
+#[corriere::bean(type = "pool")]
+impl Pool {
+    async fn new() -> Self {
+        Self
+    }
+}
+
+fn main() {}

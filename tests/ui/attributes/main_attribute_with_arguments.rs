@@ -1,0 +1,2 @@
+#[corriere::main(flavor = "current_thread")]
+async fn main() {}

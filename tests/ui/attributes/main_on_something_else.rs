@@ -1,0 +1,2 @@
+#[corriere::main]
+struct Program;

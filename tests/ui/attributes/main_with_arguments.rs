@@ -1,0 +1,2 @@
+#[corriere::main]
+async fn main(_arguments: Vec<String>) {}

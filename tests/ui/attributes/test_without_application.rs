@@ -1,0 +1,4 @@
+#[corriere::test]
+async fn an_order_is_confirmed() {}
+
+fn main() {}
