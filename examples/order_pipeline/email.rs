@@ -51,13 +51,71 @@ impl Email {
 
     /// The e-mail as a MIME message.
     pub(crate) fn to_mime(&self) -> Result<Vec<u8>, EmailError> {
-        let to = Mailbox::new(Some(self.to_name.clone()), self.to_address.parse()?);
+        let to = Mailbox::new(Some(one_line(&self.to_name)), self.to_address.parse()?);
         let message = lettre::Message::builder()
             .from(SENDER.parse()?)
             .to(to)
-            .subject(&self.subject)
+            .subject(one_line(&self.subject))
             .message_id(Some(format!("<order-{}@corriere.example>", self.order_id)))
             .multipart(MultiPart::alternative_plain_html(self.text.clone(), self.html.clone()))?;
         Ok(message.formatted())
+    }
+}
+
+/// A text fit for a header. A field of an order may hold line ends, and lettre panics at control characters in a name.
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn email() -> Email {
+        Email {
+            order_id: "5001.2".to_owned(),
+            to_name: "Søren \"Bee\" Ågård, jr.".to_owned(),
+            to_address: "soren@brodsmor.example".to_owned(),
+            subject: "Your order".to_owned(),
+            text: "text".to_owned(),
+            html: "<p>html</p>".to_owned(),
+        }
+    }
+
+    fn headers(email: &Email) -> String {
+        let mime = String::from_utf8(email.to_mime().unwrap()).unwrap();
+        mime.split_once("\r\n\r\n").unwrap().0.to_owned()
+    }
+
+    #[test]
+    fn what_an_order_says_cannot_add_headers() {
+        let line_end = "x\r\nBcc: everyone@corriere.example\n\nno more headers".to_owned();
+        for email in [Email { to_name: line_end.clone(), ..email() }, Email { subject: line_end, ..email() }] {
+            let headers = headers(&email);
+            let names: Vec<_> = headers
+                .lines()
+                .filter(|line| !line.starts_with([' ', '\t']))
+                .map(|line| line.split_once(':').map_or(line, |(name, _)| name))
+                .collect();
+            assert_eq!(
+                names,
+                ["From", "To", "Subject", "Message-ID", "MIME-Version", "Date", "Content-Type"],
+                "{headers}"
+            );
+        }
+    }
+
+    #[test]
+    fn rounds_of_an_order_are_different_emails() {
+        let first = Email { order_id: "5001".to_owned(), ..email() };
+        assert_eq!(email().file_name(), "order-5001.2.eml");
+        assert_ne!(first.file_name(), email().file_name());
+        assert!(headers(&email()).contains("Message-ID: <order-5001.2@corriere.example>"));
+    }
+
+    #[test]
+    fn an_address_that_is_none_is_an_error() {
+        let email = Email { to_address: "nobody".to_owned(), ..email() };
+        assert!(matches!(email.to_mime(), Err(EmailError::Address(_))));
     }
 }

@@ -51,7 +51,17 @@ pub(crate) enum Sink {
     Count,
 }
 
-#[corriere::bean(type = "mailer")]
+impl Sink {
+    /// Its name in the configuration.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Count => "count",
+        }
+    }
+}
+
+#[corriere::bean(type = "order_mailer")]
 impl Mailer {
     fn new(config: MailerConfig) -> Result<Self, OutboxError> {
         Ok(match config.sink {

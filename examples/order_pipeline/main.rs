@@ -15,6 +15,7 @@ mod rows;
 mod run;
 mod summary;
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -26,27 +27,33 @@ use crate::summary::Summary;
 
 #[corriere::main]
 async fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match summary(&arguments).await {
-        Ok(summary) => {
-            summary.print(arguments.json);
-            if summary.is_balanced() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-        }
-        Err(error) => {
-            eprintln!("order_pipeline: {error}");
-            ExitCode::FAILURE
-        }
+    match run(&Arguments::parse()).await {
+        Ok(summary) if summary.is_balanced() => ExitCode::SUCCESS,
+        Ok(_) => fail("orders are not e-mails + dead letters"),
+        Err(error) => fail(error),
     }
 }
 
-async fn summary(arguments: &Arguments) -> Result<Summary, RunError> {
+fn fail(why: impl Display) -> ExitCode {
+    eprintln!("order_pipeline: {why}");
+    ExitCode::FAILURE
+}
+
+async fn run(arguments: &Arguments) -> Result<Summary, RunError> {
     let entries = input::read(&arguments.orders, &arguments.lines)?;
+    let app = start(arguments).await?;
+    let summary = run::run(&app, &entries, arguments.repeat).await;
+    app.stop().await;
+    let summary = summary?;
+    summary.print(arguments.json)?;
+    Ok(summary)
+}
+
+async fn start(arguments: &Arguments) -> Result<Application, Error> {
     let app = Application::from_config(concat!(env!("CARGO_MANIFEST_DIR"), "/order_pipeline/config.toml"))?
-        .set("beans.mailer.sink", arguments.sink.to_string())
+        .set("beans.mailer.sink", arguments.sink.name())
         .set("beans.mailer.outbox", arguments.outbox.display().to_string())
         .start()
         .await?;
-    let summary = run::run(&app, &entries, arguments.repeat).await;
-    app.stop().await?;
-    summary
+    Ok(app)
 }

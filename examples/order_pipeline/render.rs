@@ -87,3 +87,53 @@ fn money(amount: Decimal) -> String {
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order() -> Order {
+        Order {
+            id: "5001".to_owned(),
+            ordered: "2025-01-02".parse().unwrap(),
+            shipped: None,
+            company: "<b>Brød & Smør</b>".to_owned(),
+            contact: "Søren".to_owned(),
+            email: "soren@brodsmor.example".parse().unwrap(),
+            ship_to: vec!["Æblevej \"4\"".to_owned(), "Aarhus".to_owned()],
+            freight: Decimal::new(35, 1),
+            lines: vec![Line {
+                product: "Crème <brûlée>".to_owned(),
+                unit_price: Decimal::new(7, 0),
+                quantity: 3,
+                discount: Decimal::new(125, 3),
+                amount: Decimal::new(18_375, 3),
+            }],
+            total: Decimal::new(1838, 2),
+        }
+    }
+
+    #[test]
+    fn the_columns_of_the_text_are_aligned_and_money_has_cents() {
+        let text = text(&order());
+        let table: Vec<_> = text.lines().skip(4).take(4).collect();
+        assert_eq!(
+            table,
+            [
+                "Product         Unit price  Quantity  Discount        Amount",
+                "Crème <brûlée>        7.00         3    12.5 %         18.38",
+                "                                         Total         18.38",
+                "                                       Freight          3.50",
+            ]
+        );
+        assert!(text.ends_with("It will be shipped to:\n\nÆblevej \"4\"\nAarhus\n"), "{text}");
+    }
+
+    #[test]
+    fn what_an_order_says_is_no_markup() {
+        let html = html(&order());
+        assert!(html.contains("<td>Crème &lt;brûlée&gt;</td><td>7.00</td><td>3</td><td>12.5 %</td><td>18.38</td>"));
+        assert!(html.contains("&lt;b&gt;Brød &amp; Smør&lt;/b&gt;"));
+        assert!(html.contains("Æblevej &quot;4&quot;<br>Aarhus"));
+    }
+}

@@ -28,11 +28,13 @@ pub(crate) enum RunError {
     #[error(transparent)]
     Input(#[from] InputError),
     #[error(transparent)]
-    Application(#[from] corriere::Error),
-    #[error("cannot publish or read messages: {0}")]
-    Template(#[from] TemplateError),
+    Corriere(#[from] corriere::Error),
     #[error("a send did not come to its end: {0}")]
     Send(#[from] JoinError),
+    #[error("the configuration has no `[broker]`, whose counts this program reports")]
+    NoBroker,
+    #[error("cannot print the summary: {0}")]
+    Print(#[from] io::Error),
     #[error(
         "nothing has moved for {} s: {published} of {expected} orders are published, {orders} of them are still on `orders`, \
          and {emails} e-mails are still on `emails`",
@@ -45,8 +47,7 @@ pub(crate) enum RunError {
 pub(crate) async fn run(app: &Application, entries: &[Entry], rounds: u32) -> Result<Summary, RunError> {
     let begin = Instant::now();
     let expected = entries.len() as u64 * u64::from(rounds);
-    let ((), Counted { orders, emails }) =
-        tokio::try_join!(publish(app, entries, rounds), finish(app, expected))?;
+    let ((), Counted { orders, emails }) = tokio::try_join!(publish(app, entries, rounds), finish(app, expected))?;
     let seconds = begin.elapsed().as_secs_f64();
     Ok(Summary {
         orders: orders.enqueued,
@@ -59,15 +60,17 @@ pub(crate) async fn run(app: &Application, entries: &[Entry], rounds: u32) -> Re
 }
 
 async fn publish(app: &Application, entries: &[Entry], rounds: u32) -> Result<(), RunError> {
-    let template: JmsTemplate = app.bean("order_template")?;
+    let template = template(app, "order_template")?;
     let mut sends = JoinSet::new();
     for round in 1..=rounds {
         for entry in entries {
-            if sends.len() == IN_FLIGHT {
-                sends.join_next().await.transpose()?.transpose()?;
+            if sends.len() == IN_FLIGHT
+                && let Some(sent) = sends.join_next().await
+            {
+                sent??;
             }
             let (template, entry) = (template.clone(), entry.in_round(round));
-            sends.spawn(async move { template.convert_and_send(&entry).await });
+            sends.spawn(async move { template.convert_and_send(&entry).await.map_err(corriere::Error::from) });
         }
     }
     while let Some(sent) = sends.join_next().await {
@@ -83,57 +86,55 @@ struct Counted {
     emails: Counts,
 }
 
-impl Counted {
-    /// Orders first: an order that is not there any more has become an e-mail or a dead letter before.
-    fn now(broker: &Broker) -> Self {
-        let counts = |queue| broker.counts(&queue).unwrap_or_default();
-        Self { orders: counts(), emails: counts() }
-    }
-
-    fn ended(&self) -> u64 {
-        self.emails.acknowledged + self.orders.dead_lettered + self.emails.dead_lettered
-    }
-}
-
-/// Waits until all expected orders came and nothing is on the queues any more. How long that takes does not matter as
-/// long as something moves.
+/// Waits until all expected orders came and nothing is on the queues any more. That may take any time as long as something
+/// moves.
 async fn finish(app: &Application, expected: u64) -> Result<Counted, RunError> {
+    let broker = app.broker().ok_or(RunError::NoBroker)?;
+    let [orders, emails] = ["orders", "emails"].map(|name| app.destinations().queue(name));
+    let (orders, emails) = (orders?, emails?);
     let progress = ProgressBar::new(expected).with_style(style());
     let mut last = Counted::default();
     let mut moved = Instant::now();
     loop {
-        let now = Counted::now(app.broker());
-        progress.set_position(now.ended());
-        if now.orders.enqueued == expected && now.orders.pending == 0 && now.emails.pending == 0 {
+        // An order leaves its queue in one step with the arrival of its e-mail, so it is seen on one of them at least.
+        let now = Counted {
+            orders: broker.counts(&orders).unwrap_or_default(),
+            emails: broker.counts(&emails).unwrap_or_default(),
+        };
+        let Counted { orders, emails } = now;
+        progress.set_position(emails.acknowledged + orders.dead_lettered + emails.dead_lettered);
+        if orders.enqueued == expected && orders.pending == 0 && emails.pending == 0 {
             progress.finish_and_clear();
             return Ok(now);
         }
         if now != last {
             (last, moved) = (now, Instant::now());
         } else if moved.elapsed() > PATIENCE {
-            return Err(RunError::Stalled {
-                expected,
-                published: now.orders.enqueued,
-                orders: now.orders.pending,
-                emails: now.emails.pending,
-            });
+            let published = orders.enqueued;
+            return Err(RunError::Stalled { expected, published, orders: orders.pending, emails: emails.pending });
         }
         sleep(GLANCE).await;
     }
 }
 
-async fn dead_letters(app: &Application) -> Result<DeadLetters, RunError> {
-    let template: JmsTemplate = app.bean("dead_letter_template")?;
+/// Takes every dead letter and counts it by its cause.
+async fn dead_letters(app: &Application) -> Result<DeadLetters, corriere::Error> {
+    let template = template(app, "dead_letter_template")?;
     let mut dead_letters = DeadLetters::default();
     for queue in ["dead_orders", "dead_emails"] {
         while let Some(message) = template.receive_from(queue).await? {
-            dead_letters
-                .add(message.property::<String>("dlqDeliveryFailureCause").as_deref().unwrap_or("unknown"));
+            let cause = message.property::<String>("dlqDeliveryFailureCause")?;
+            dead_letters.add(cause.as_deref().unwrap_or("no cause"));
         }
     }
     Ok(dead_letters)
 }
 
+fn template(app: &Application, name: &str) -> Result<JmsTemplate, corriere::Error> {
+    Ok(app.bean(name)?)
+}
+
 fn style() -> ProgressStyle {
-    ProgressStyle::with_template("{bar:40} {pos}/{len} orders, {per_sec}, {elapsed}")
+    let style = "{bar:40.cyan/dim} {human_pos}/{human_len} orders  {per_sec}  {elapsed}";
+    ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar())
 }

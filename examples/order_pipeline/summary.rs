@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
 
@@ -28,6 +29,17 @@ impl Summary {
     /// Whether every order became an e-mail or a dead letter.
     pub(crate) fn is_balanced(&self) -> bool {
         self.orders == self.emails + self.dead_letters.count()
+    }
+
+    /// Prints it for people, or as JSON.
+    pub(crate) fn print(&self, json: bool) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        if json {
+            serde_json::to_writer(&mut out, self)?;
+            writeln!(out)
+        } else {
+            writeln!(out, "{self}")
+        }
     }
 }
 

@@ -95,7 +95,8 @@ async fn main() -> Result<(), Error> {
     template.convert_and_send(&order).await?;
     if std::env::args().any(|argument| argument == "--once") {
         app.bean::<Bean<Mailer>>("mailer")?.sent().await;
-        return app.stop().await;
+        app.stop().await;
+        return Ok(());
     }
     app.run_until_shutdown().await // Ctrl-C / SIGTERM: drain with a deadline
 }

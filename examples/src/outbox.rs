@@ -14,7 +14,7 @@ pub struct Outbox {
 
 /// A directory or file could not be written.
 #[derive(Debug, Error)]
-#[error("cannot write {}: {source}", path.display())]
+#[error("outbox: cannot write {}: {source}", path.display())]
 pub struct OutboxError {
     /// The directory or file.
     pub path: PathBuf,
