@@ -1,9 +1,9 @@
 //! What stands around the machine: the lock, the order of its effects, the store, the sinks and the clock.
 //!
 //! One mutex guards the machine and the effects that are not performed yet. Whoever brings an input steps the machine
-//! and queues its effects under the lock; unless somebody is performing effects already, he then performs what is
-//! queued, with the lock released. So effects are performed in the order of the steps, by one at a time, and a sink or
-//! a store that calls back, which brings an input while effects are being performed, only queues what comes of it.
+//! and queues its effects under the lock, and then, with the lock released, performs what is queued, unless another
+//! call is performing already. So effects are performed in the order of the steps, one at a time, and a sink or a store
+//! that calls back, which brings an input while effects are being performed, only queues what comes of it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,12 +39,12 @@ pub(crate) struct Edge {
 struct State {
     machine: Machine,
     links: BTreeMap<ConnectionKey, Link>,
-    /// Whom receipts are fulfilled by that were handed out unfulfilled.
+    /// The other ends of receipts that were handed out unfulfilled.
     confirmers: BTreeMap<Ticket, (ConnectionKey, Confirmer)>,
     queued: VecDeque<Work>,
     /// Whether somebody performs what is queued.
     is_performing: bool,
-    /// The command of the one who performs, whose receipt is not handed out yet; with its outcome, once known.
+    /// The command of the call that performs, whose receipt is not handed out yet; with its outcome, once known.
     own: Option<(Ticket, Option<Outcome>)>,
     last_connection: u64,
     last_ticket: u64,
@@ -156,8 +156,8 @@ impl Edge {
         }
         state.last_ticket += 1;
         let ticket = Ticket(state.last_ticket);
-        // Who performs hands out a fulfilled receipt when he can. To everyone else what is queued before the
-        // confirmation has yet to be delivered.
+        // The call that performs can hand out a fulfilled receipt. For any other, what stands before its confirmation
+        // in the queue has yet to be delivered.
         let pending = if state.is_performing {
             Some(state.hand_out(connection, ticket))
         } else {

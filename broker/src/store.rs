@@ -9,10 +9,12 @@ use thiserror::Error;
 
 /// Keeps persistent messages and their delivery state.
 ///
-/// Batches take effect in the order of their submission, each as a whole.
+/// Batches take effect in the order of their submission, each as a whole. A [`StoreOperation::Commit`] fails when any
+/// operation of its transaction failed before.
 pub trait MessageStore: Debug + Send + Sync {
     /// Takes a batch and returns at once; `completion` is called when it is durable or has failed, on any thread, in
-    /// the order of submission, possibly before this returns.
+    /// the order of submission, possibly before this returns. A completion must not be dropped uncalled: sends would
+    /// wait for ever.
     fn submit(&self, batch: Vec<StoreOperation>, completion: Completion);
 }
 

@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use corriere_broker::store::{Completion, MemoryStore, MessageStore, StoreError, StoreOperation};
@@ -189,6 +191,17 @@ async fn a_message_is_sent_delivered_and_settled() {
     let counts = broker.counts(&orders()).unwrap();
     assert_eq!((counts.enqueued, counts.acknowledged, counts.pending), (1, 1, 0));
     assert_eq!((broker.destinations(), broker.memory_used()), (vec![orders()], 0));
+}
+
+#[tokio::test]
+async fn an_outcome_that_is_known_needs_no_waiting() {
+    let _broker = start("known");
+    let (connection, _sink) = connect("known").await;
+    for command in [send(message(1)), acknowledge(1, AckKind::Standard)] {
+        let receipt = pin!(connection.submit(command));
+        let mut context = Context::from_waker(Waker::noop());
+        assert_eq!(receipt.poll(&mut context), Poll::Ready(DONE));
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,14 @@
 //! No thread, clock, socket, file or tokio type is owned here, and no store is called: effects name work, inputs bring
 //! its results. So any history can be replayed from a seed and compared with a model.
 //!
-//! Nothing that shows depends on the order of a hash map: the two here, for names, are only looked into.
+//! A message goes from `sending` (past `memory`, where it may have to wait) to `delivery`, which takes it through its
+//! `queue` to a `subscription`, back, and out: by `acknowledge`, by a `transaction`, or as a `dead_letter`. `step` takes
+//! the inputs, keeps what waits for the store, and collects the effects.
+//!
+//! - What is due by the time of a step happens before its input. Then memory that became free is given to waiting
+//!   sends, in their order, and only then is anything delivered that was not delivered yet.
+//! - Among consumers with room the one served longest ago is next.
+//! - Nothing that shows depends on the order of a hash map: the two here, for names, are only looked into.
 
 mod acknowledge;
 mod connection;
