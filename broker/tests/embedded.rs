@@ -155,18 +155,27 @@ async fn connect_sender(name: &str) -> (Arc<dyn ProviderConnection>, Arc<Sink>) 
     let provider = provider_for("vm", &format!("//{name}")).unwrap();
     let dyn_sink = Arc::clone(&sink) as Arc<dyn DeliverySink>;
     let connection = provider.connect(options(None), dyn_sink).await.unwrap();
-    let session = SessionId(1);
-    let open_session = Command::OpenSession { session, mode: SessionMode::Auto };
-    assert_eq!(within(connection.submit(open_session)).await, DONE);
-    let producer = ProducerId(1);
-    let open_producer = Command::OpenProducer { producer, session, identity: "p".into(), destination: None };
-    assert_eq!(within(connection.submit(open_producer)).await, DONE);
+    open_sender(&*connection).await;
     (connection, sink)
 }
 
 /// The same with subscription 1 on `orders`.
 async fn connect(name: &str) -> (Arc<dyn ProviderConnection>, Arc<Sink>) {
     let (connection, sink) = connect_sender(name).await;
+    open_reader(&*connection).await;
+    (connection, sink)
+}
+
+async fn open_sender(connection: &dyn ProviderConnection) {
+    let session = SessionId(1);
+    let open_session = Command::OpenSession { session, mode: SessionMode::Auto };
+    assert_eq!(within(connection.submit(open_session)).await, DONE);
+    let producer = ProducerId(1);
+    let open_producer = Command::OpenProducer { producer, session, identity: "p".into(), destination: None };
+    assert_eq!(within(connection.submit(open_producer)).await, DONE);
+}
+
+async fn open_reader(connection: &dyn ProviderConnection) {
     let subscribe = Subscribe {
         subscription: SubscriptionId(1),
         session: SessionId(1),
@@ -178,7 +187,6 @@ async fn connect(name: &str) -> (Arc<dyn ProviderConnection>, Arc<Sink>) {
         redelivery: None,
     };
     assert_eq!(within(connection.submit(Command::OpenSubscription(Box::new(subscribe)))).await, DONE);
-    (connection, sink)
 }
 
 #[tokio::test]
@@ -282,6 +290,33 @@ async fn a_sink_may_call_back_while_it_is_delivered_to() {
     }
     assert_eq!(sink.sequences(), (1..=100).collect::<Vec<_>>());
     assert_eq!(broker.counts(&orders()).unwrap().acknowledged, 100);
+}
+
+#[tokio::test]
+async fn what_a_sink_sends_from_within_arrives_in_its_order() {
+    #[derive(Debug, Default)]
+    struct Echo {
+        connection: OnceLock<Weak<dyn ProviderConnection>>,
+        kept: Sink,
+    }
+    impl DeliverySink for Echo {
+        fn deliver(&self, batch: Vec<Dispatch>) {
+            self.kept.deliver(batch);
+            if self.kept.sequences() == [1] {
+                let connection = self.connection.get().and_then(Weak::upgrade).unwrap();
+                (2..=4).for_each(|sequence| drop(connection.submit(send(message(sequence)))));
+            }
+        }
+        fn notify(&self, _: Event) {}
+    }
+    let broker = start("echo");
+    let sink = Arc::new(Echo::default());
+    let connection = broker.connect(options(None), Arc::clone(&sink) as Arc<dyn DeliverySink>).await.unwrap();
+    sink.connection.set(Arc::downgrade(&connection)).unwrap();
+    open_sender(&*connection).await;
+    open_reader(&*connection).await;
+    assert_eq!(within(connection.submit(send(message(1)))).await, DONE);
+    assert_eq!(sink.kept.sequences(), [1, 2, 3, 4]);
 }
 
 #[tokio::test]

@@ -107,3 +107,13 @@ fn messages_that_expire_in_a_buffer_free_the_window() {
     assert_eq!((counts.in_flight, counts.expired, counts.acknowledged), (0, 100, 201));
     assert_eq!(world.counts(&queue("DLQ.orders")).moved_in, 100);
 }
+
+#[test]
+fn a_settled_message_leaves_nothing_that_waits_for_time() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let consumer = world.consumer(connection, &orders, window(5));
+    world.send(connection, with_expiration(&orders, 1, world.now.0 + 10_000));
+    world.ack(consumer, 1, 1, AckKind::Standard);
+    assert_eq!(world.wake_at, None);
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use corriere_broker::Settings;
 use corriere_broker::machine::Input;
 use corriere_core::provider::{AckKind, Command, Confirmation, ProviderError, Send};
-use corriere_core::{Destination, Message, ProducerId};
+use corriere_core::{DeliveryMode, Destination, Message, ProducerId};
 
 use super::world::*;
 
@@ -153,6 +153,21 @@ fn waiting_sends_of_a_lost_connection_are_gone_and_those_of_a_closed_one_stay_se
     world.step(Input::Vanished { connection: lost });
     world.done(closed, Command::Close);
     let consumer = world.consumer(keeper, &orders, window(1));
+    world.ack(consumer, 1, 1, AckKind::Standard);
+    assert_eq!(sequences(&world.received(consumer)), [1, 3]);
+}
+
+#[test]
+fn an_urgent_message_that_waited_for_memory_goes_before_what_was_there() {
+    let mut world = limited(2);
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let consumer = world.consumer(connection, &orders, window(1));
+    for (sequence, priority) in [(1, 4), (2, 4), (3, 9)] {
+        let mut message = with_priority(&orders, sequence, priority);
+        // A persistent one would have to be stored first.
+        message.headers_mut().delivery_mode = DeliveryMode::NonPersistent;
+        world.send(connection, message);
+    }
     world.ack(consumer, 1, 1, AckKind::Standard);
     assert_eq!(sequences(&world.received(consumer)), [1, 3]);
 }

@@ -300,3 +300,16 @@ fn explicit_credit_that_went_into_a_recalled_message_is_free_again() {
     world.advance(SECOND);
     assert_eq!(sequences(&world.received(puller)), [1], "one credit, for the one that never arrived");
 }
+
+#[test]
+fn what_a_closed_consumer_gives_back_is_reserved_for_nobody() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let consumer = world.consumer(connection, &orders, window(1));
+    world.send(connection, message(&orders, 1));
+    world.close(consumer, 1);
+    world.ack(consumer, 1, 1, failed());
+    let other = world.consumer(connection, &orders, window(1));
+    world.advance(SECOND);
+    assert_eq!(counted(&world.received(other)), [(1, 2)]);
+}
