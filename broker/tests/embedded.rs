@@ -16,7 +16,8 @@ use corriere_core::provider::{
     Provider, ProviderConnection, ProviderError, Receipt, Send, SessionMode, Subscribe, provider_for,
 };
 use corriere_core::{
-    Clock, ConnectionId, Destination, Message, MessageId, ProducerId, SessionId, SubscriptionId, Timestamp,
+    Clock, ConnectionId, DeliveryMode, Destination, Message, MessageId, ProducerId, SessionId,
+    SubscriptionId, Timestamp,
 };
 use tokio::sync::Notify;
 
@@ -304,7 +305,11 @@ async fn what_a_sink_sends_from_within_arrives_in_its_order() {
             self.kept.deliver(batch);
             if self.kept.sequences() == [1] {
                 let connection = self.connection.get().and_then(Weak::upgrade).unwrap();
-                (2..=4).for_each(|sequence| drop(connection.submit(send(message(sequence)))));
+                for sequence in 2..=4 {
+                    let mut message = message(sequence);
+                    message.headers_mut().delivery_mode = DeliveryMode::NonPersistent;
+                    drop(connection.submit(send(message)));
+                }
             }
         }
         fn notify(&self, _: Event) {}
