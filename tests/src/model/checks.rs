@@ -51,7 +51,7 @@ impl Model {
     pub(super) fn check_quiescence(&self) -> Judgement {
         for subscription in self.subscriptions.iter().filter(|subscription| subscription.is_open) {
             if self.has_room(subscription)
-                && let Some(index) = self.next_for(subscription, |_| true)
+                && let Some(index) = self.next_for(subscription)
             {
                 violation!("{} is left lying although {subscription:?} has room", self.entries[index].id());
             }

@@ -15,9 +15,6 @@ impl Model {
     pub fn take(&mut self, now: Timestamp, input: &Input) {
         self.now = self.now.max(now);
         self.acknowledging = None;
-        for entry in &mut self.entries {
-            entry.is_just_admitted = false;
-        }
         self.let_time_pass();
         if !matches!(input, Input::Tick) {
             self.admit_parked();

@@ -5,7 +5,7 @@ use corriere_core::provider::{Credit, Dispatch};
 
 use super::checks::Run;
 use super::effects::check_dead_letter;
-use super::entry::{Entry, Holder, Place, SubscriptionKey, id_of};
+use super::entry::{Holder, Place, SubscriptionKey, id_of};
 use super::session::Subscription;
 use super::{Judgement, Model, Violation, violation};
 
@@ -54,16 +54,13 @@ impl Model {
         if !self.has_room(subscription) {
             violation!("{name} is dispatched beyond the credit of {subscription:?}");
         }
-        let Some(next) = self.next_for(subscription, |_| true) else {
+        let Some(index) = self.next_for(subscription) else {
             violation!("{name} is dispatched although nothing is ready");
         };
-        let was_there = self.next_for(subscription, |entry| !entry.is_just_admitted);
-        let is_wanted = |index: &usize| self.entries[*index].id() == id_of(&dispatch.message);
-        let Some(index) = [Some(next), was_there].into_iter().flatten().find(is_wanted) else {
-            let next = &self.entries[next];
-            violation!("{name} is dispatched although {} at {:?} is next", next.id(), next.position);
-        };
         let entry = &self.entries[index];
+        if entry.id() != id_of(&dispatch.message) {
+            violation!("{name} is dispatched although {} at {:?} is next", entry.id(), entry.position);
+        }
         if dispatch.number != subscription.delivered + 1 {
             violation!("{name} is number {}, expected {}", dispatch.number, subscription.delivered + 1);
         }
@@ -83,16 +80,13 @@ impl Model {
         Ok(index)
     }
 
-    /// The message among those that count that the subscription gets next, its credit apart.
-    pub(super) fn next_for(
-        &self,
-        subscription: &Subscription,
-        counts: impl Fn(&Entry) -> bool,
-    ) -> Option<usize> {
+    /// The message that the subscription gets next, its credit apart.
+    pub(super) fn next_for(&self, subscription: &Subscription) -> Option<usize> {
         let lying = || {
-            self.entries.iter().enumerate().filter(|(_, entry)| {
-                entry.holder.is_none() && entry.place == subscription.place && counts(entry)
-            })
+            self.entries
+                .iter()
+                .enumerate()
+                .filter(|(_, entry)| entry.holder.is_none() && entry.place == subscription.place)
         };
         // What it gave back comes first, in the old order, each when it is due; nothing new before it.
         let reserved = lying()

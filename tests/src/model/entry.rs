@@ -61,9 +61,6 @@ pub struct Entry {
     pub not_before: Option<Timestamp>,
     /// The subscription that gave it back in blocking mode, and which alone may have it.
     pub reserved_for: Option<SubscriptionKey>,
-    /// Whether it became visible in this very step, by memory that the step freed. The machine may have delivered
-    /// what was there already before it admitted this.
-    pub is_just_admitted: bool,
     /// With whom it is; `None` while it is in the queue.
     pub holder: Option<Holder>,
     /// What its dead-letter properties must say, if it is a dead letter.

@@ -50,7 +50,6 @@ impl Model {
             conversion_failed: false,
             not_before: None,
             reserved_for: None,
-            is_just_admitted: self.is_admitting,
             holder: None,
             dead_letter,
         });

@@ -58,11 +58,9 @@ impl Model {
             return false;
         }
         let first = self.parked.remove(0);
-        let was_admitting = std::mem::replace(&mut self.is_admitting, true);
         self.admit(first);
         // A commit that waited for just this one takes effect before the next is admitted.
         self.settle_commits();
-        self.is_admitting = was_admitting;
         true
     }
 

@@ -73,8 +73,6 @@ pub struct Model {
     batches: Vec<Batch>,
     durable: Durable,
     tickets: Tickets,
-    /// Whether what becomes visible now was parked at the beginning of the step.
-    is_admitting: bool,
     /// The acknowledgement that this step took.
     acknowledging: Option<Ticket>,
     counts: Vec<(Destination, Counts)>,
@@ -101,7 +99,6 @@ impl Model {
             batches: Vec::new(),
             durable: Durable::default(),
             tickets: Tickets::default(),
-            is_admitting: false,
             acknowledging: None,
             counts: Vec::new(),
             runs: Vec::new(),

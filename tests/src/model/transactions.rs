@@ -75,9 +75,7 @@ impl Model {
             .map(|transaction| (transaction.connection, transaction.id.clone()))
             .find(|key| !self.waits_for_memory(key) && !self.needs_the_store(key))
         {
-            let was_admitting = std::mem::replace(&mut self.is_admitting, true);
             self.take_effect(&key);
-            self.is_admitting = was_admitting;
         }
     }
 
