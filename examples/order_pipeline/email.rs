@@ -90,7 +90,8 @@ mod tests {
     #[test]
     fn what_an_order_says_cannot_add_headers() {
         let line_end = "x\r\nBcc: everyone@corriere.example\n\nno more headers".to_owned();
-        for email in [Email { to_name: line_end.clone(), ..email() }, Email { subject: line_end, ..email() }] {
+        for email in [Email { to_name: line_end.clone(), ..email() }, Email { subject: line_end, ..email() }]
+        {
             let headers = headers(&email);
             let names: Vec<_> = headers
                 .lines()

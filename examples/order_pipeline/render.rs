@@ -132,7 +132,11 @@ mod tests {
     #[test]
     fn what_an_order_says_is_no_markup() {
         let html = html(&order());
-        assert!(html.contains("<td>Crème &lt;brûlée&gt;</td><td>7.00</td><td>3</td><td>12.5 %</td><td>18.38</td>"));
+        assert!(
+            html.contains(
+                "<td>Crème &lt;brûlée&gt;</td><td>7.00</td><td>3</td><td>12.5 %</td><td>18.38</td>"
+            )
+        );
         assert!(html.contains("&lt;b&gt;Brød &amp; Smør&lt;/b&gt;"));
         assert!(html.contains("Æblevej &quot;4&quot;<br>Aarhus"));
     }

@@ -47,7 +47,8 @@ pub(crate) enum RunError {
 pub(crate) async fn run(app: &Application, entries: &[Entry], rounds: u32) -> Result<Summary, RunError> {
     let begin = Instant::now();
     let expected = entries.len() as u64 * u64::from(rounds);
-    let ((), Counted { orders, emails }) = tokio::try_join!(publish(app, entries, rounds), finish(app, expected))?;
+    let ((), Counted { orders, emails }) =
+        tokio::try_join!(publish(app, entries, rounds), finish(app, expected))?;
     let seconds = begin.elapsed().as_secs_f64();
     Ok(Summary {
         orders: orders.enqueued,
@@ -70,7 +71,8 @@ async fn publish(app: &Application, entries: &[Entry], rounds: u32) -> Result<()
                 sent??;
             }
             let (template, entry) = (template.clone(), entry.in_round(round));
-            sends.spawn(async move { template.convert_and_send(&entry).await.map_err(corriere::Error::from) });
+            sends
+                .spawn(async move { template.convert_and_send(&entry).await.map_err(corriere::Error::from) });
         }
     }
     while let Some(sent) = sends.join_next().await {
@@ -111,7 +113,12 @@ async fn finish(app: &Application, expected: u64) -> Result<Counted, RunError> {
             (last, moved) = (now, Instant::now());
         } else if moved.elapsed() > PATIENCE {
             let published = orders.enqueued;
-            return Err(RunError::Stalled { expected, published, orders: orders.pending, emails: emails.pending });
+            return Err(RunError::Stalled {
+                expected,
+                published,
+                orders: orders.pending,
+                emails: emails.pending,
+            });
         }
         sleep(GLANCE).await;
     }

@@ -13,7 +13,9 @@ async fn on_greeting(greeting: Greeting) {
 
 #[corriere::main]
 async fn main() -> Result<(), Error> {
-    let app = Application::from_config(concat!(env!("CARGO_MANIFEST_DIR"), "/quickstart/config.toml"))?.start().await?;
+    let app = Application::from_config(concat!(env!("CARGO_MANIFEST_DIR"), "/quickstart/config.toml"))?
+        .start()
+        .await?;
     let template: JmsTemplate = app.bean("greetings")?;
     template.convert_and_send(&Greeting { name: "world".to_owned() }).await?;
     app.run_until_shutdown().await

@@ -4,7 +4,7 @@ use corriere_core::AcknowledgeMode::{Auto, Client, DupsOk, Individual};
 use corriere_core::provider::{Capability, Cause};
 use corriere_core::{Error, Release};
 
-use crate::support::{TestBroker, first, firsts, next, nth, now, queue, see, send_text, within};
+use crate::support::{TestBroker, first, firsts, next, now, nth, queue, see, send_text, within};
 
 fn redeliver() -> Release {
     Release::Redeliver { delay: None, cause: Cause::failure("again") }
@@ -46,7 +46,11 @@ async fn an_acknowledgement_covers_all_that_the_session_received_and_nothing_els
     assert!(last.is_settled());
     neighbour.close().await.unwrap();
     session.close().await.unwrap();
-    assert_eq!(broker.drain(&q).await, [first("m4")], "what only sat in the buffer is not covered, nor counted");
+    assert_eq!(
+        broker.drain(&q).await,
+        [first("m4")],
+        "what only sat in the buffer is not covered, nor counted"
+    );
 }
 
 /// C-07 (a).

@@ -7,7 +7,7 @@ use corriere_core::provider::ProviderError;
 use corriere_core::{ConnectionFactory, Error, Message};
 
 use crate::support::{
-    Log, TestBroker, eventually, first, firsts, next, nth, now, others_run, queue, see, send_text, within,
+    Log, TestBroker, eventually, first, firsts, next, now, nth, others_run, queue, see, send_text, within,
 };
 
 #[tokio::test]
@@ -179,7 +179,8 @@ async fn what_is_closed_after_its_connection_is_closed_silently() {
 #[tokio::test]
 async fn an_unknown_option_broker_or_scheme_is_refused_by_name() {
     let broker = TestBroker::start();
-    let error = ConnectionFactory::from_url("vm://local?jms.redeliveryPolicy.maximumRedelivery=1").unwrap_err();
+    let error =
+        ConnectionFactory::from_url("vm://local?jms.redeliveryPolicy.maximumRedelivery=1").unwrap_err();
     assert!(error.to_string().contains("jms.redeliveryPolicy.maximumRedelivery"), "{error}");
     assert!(error.to_string().contains("did you mean `jms.redeliveryPolicy.maximumRedeliveries`"), "{error}");
 
@@ -283,8 +284,7 @@ async fn the_end_of_the_broker_ends_every_wait() {
         others_run().await;
         broker.broker.stop();
     };
-    let (one, other, ()) =
-        within(async { tokio::join!(consumer.receive(), pulling.receive(), stop) }).await;
+    let (one, other, ()) = within(async { tokio::join!(consumer.receive(), pulling.receive(), stop) }).await;
     for outcome in [one, other] {
         assert_eq!(outcome.unwrap_err(), Error::Provider(ProviderError::Lost));
     }

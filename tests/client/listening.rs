@@ -177,10 +177,7 @@ async fn a_message_that_always_fails_goes_to_the_dead_letters_and_the_rest_goes_
     let seen = note(&consumer, |now| (now.text == "m2").then_some("E1"));
     broker.until(&q, |counts| counts.pending == 0).await;
     assert_eq!(broker.counts(&q).dead_lettered, 1);
-    assert_eq!(
-        *seen.lock().unwrap(),
-        [first("m1"), first("m2"), nth("m2", 2), nth("m2", 3), first("m3")]
-    );
+    assert_eq!(*seen.lock().unwrap(), [first("m1"), first("m2"), nth("m2", 2), nth("m2", 3), first("m3")]);
 }
 
 #[tokio::test]

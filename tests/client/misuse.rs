@@ -17,7 +17,10 @@ async fn a_transaction_is_ended_only_where_there_are_transactions() {
     let q = queue("q");
     for mode in [Auto, Client] {
         let session = broker.session(mode).await;
-        is_illegal(&session.commit().await.unwrap_err(), "commit is not possible: the session is not transacted");
+        is_illegal(
+            &session.commit().await.unwrap_err(),
+            "commit is not possible: the session is not transacted",
+        );
         is_illegal(
             &session.rollback().await.unwrap_err(),
             "rollback is not possible: the session is not transacted",

@@ -9,7 +9,7 @@ use corriere_core::provider::Cause;
 use corriere_core::{Message, Release, SendOptions};
 
 use crate::support::{
-    TestBroker, first, firsts, next, nth, now, others_run, queue, see, send_text, text, within,
+    TestBroker, first, firsts, next, now, nth, others_run, queue, see, send_text, text, within,
 };
 
 /// Polls futures once, which must all be pending.

@@ -43,8 +43,7 @@ async fn a_timeout_ends_when_its_time_has_come_and_not_before() {
     let session = broker.session(Auto).await;
     for prefetch in [0, 10] {
         let consumer = session.create_consumer_with_prefetch(&queue("q"), prefetch).await.unwrap();
-        let receive =
-            tokio::spawn(async move { consumer.receive_timeout(Duration::from_millis(500)).await });
+        let receive = tokio::spawn(async move { consumer.receive_timeout(Duration::from_millis(500)).await });
         others_run().await;
         broker.clock.advance(Duration::from_millis(499));
         others_run().await;

@@ -6,7 +6,7 @@ use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
 use corriere_core::provider::{Cause, CauseKind};
 use corriere_core::{RedeliveryPolicy, Release};
 
-use crate::support::{TestBroker, first, firsts, next, nth, now, others_run, queue, see, settings, within};
+use crate::support::{TestBroker, first, firsts, next, now, nth, others_run, queue, see, settings, within};
 
 /// C-02.
 #[tokio::test]
@@ -102,10 +102,8 @@ async fn non_blocking_redelivery_lets_what_is_behind_go_ahead() {
 
 #[tokio::test]
 async fn the_policy_of_the_url_goes_before_that_of_the_broker() {
-    let broker = TestBroker::with(corriere_broker::Settings {
-        redelivery: RedeliveryPolicy::default(),
-        ..settings()
-    });
+    let broker =
+        TestBroker::with(corriere_broker::Settings { redelivery: RedeliveryPolicy::default(), ..settings() });
     let q = queue("q");
     broker.send_numbered(&q, 1).await;
     let options = "jms.redeliveryPolicy.maximumRedeliveries=1&jms.redeliveryPolicy.initialRedeliveryDelay=0";

@@ -9,7 +9,7 @@ use corriere_core::provider::Cause;
 use corriere_core::{Error, Message, Release, SendOptions};
 
 use crate::support::{
-    TestBroker, first, firsts, next, nth, now, others_run, queue, see, send_text, settings, within,
+    TestBroker, first, firsts, next, now, nth, others_run, queue, see, send_text, settings, within,
 };
 
 /// Options of a send that fails at once when memory is full.
@@ -259,8 +259,7 @@ async fn what_is_received_while_a_commit_fails_stays_in_the_hands_of_the_next_tr
         // A send waits for memory, the commit waits for it, and meanwhile the session receives.
         let send = tokio::spawn({
             let (session, out) = (session.clone(), out.clone());
-            let options =
-                SendOptions { deadline: Some(Duration::from_secs(1)), ..SendOptions::default() };
+            let options = SendOptions { deadline: Some(Duration::from_secs(1)), ..SendOptions::default() };
             async move { session.send(&out, &Message::bytes(vec![0; 3_000]), &options).await }
         });
         others_run().await;
@@ -296,8 +295,7 @@ async fn a_commit_that_is_dropped_while_it_waits_is_whole_and_the_session_goes_o
         assert_eq!(see(&consumer, 1).await, firsts(1..=1));
         let send = tokio::spawn({
             let (session, out) = (session.clone(), out.clone());
-            let options =
-                SendOptions { deadline: Some(Duration::from_secs(1)), ..SendOptions::default() };
+            let options = SendOptions { deadline: Some(Duration::from_secs(1)), ..SendOptions::default() };
             async move { session.send(&out, &Message::bytes(vec![0; 1_200]), &options).await }
         });
         others_run().await;

@@ -13,11 +13,11 @@ use corriere::listener::{Concurrency, ListenerDef, ListenerDestination};
 use corriere::{Bean, Beans};
 use corriere_broker::store::MemoryStore;
 use corriere_broker::{Broker, Counts, Settings};
-use corriere_templates::JsonConverter;
+use corriere_templates::{JsonConverter, MessageConverter};
 use tokio::sync::{Semaphore, watch};
 
 /// After this a test is taken to hang.
-pub(crate) const HANG: Duration = Duration::from_secs(60);
+pub(crate) const HANG: Duration = Duration::from_secs(20);
 
 pub(crate) fn queue(name: &str) -> Destination {
     Destination::queue(name).unwrap()
@@ -147,11 +147,12 @@ pub(crate) fn start_broker(name: &str, clock: &Clock) -> Broker {
 }
 
 pub(crate) fn json(text: &str) -> Message {
-    Message::text(serde_json::to_string(text).unwrap())
+    JsonConverter::default().to_message(&text).unwrap()
 }
 
 pub(crate) fn text_of(message: &Message) -> String {
-    serde_json::from_str(message.as_text().unwrap().unwrap()).unwrap()
+    let converter: &dyn MessageConverter = &JsonConverter::default();
+    converter.decode(message).unwrap()
 }
 
 pub(crate) fn text_property(properties: &Properties, name: &str) -> String {

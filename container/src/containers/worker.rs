@@ -9,7 +9,8 @@ use super::ContainerState;
 use super::run::{self, SessionAfter};
 use super::shared::Shared;
 
-/// How often a worker looks, while it is busy, whether messages wait behind the one that it works on.
+/// How often a worker looks, while it is busy, whether messages wait behind the one that it works on. Not at once: most runs
+/// are over sooner than another worker could begin.
 const LOOK_FOR_BACKLOG: Duration = Duration::from_millis(50);
 
 /// Receives and runs the listener until the container stops or the worker retires.
@@ -132,20 +133,18 @@ impl Worker {
         }
         let handled = run::handle(&self.shared, session, delivery, run);
         tokio::pin!(handled);
-        loop {
-            // What waits in this worker's buffer would wait for this worker. Without its consumer it goes to others, and
-            // the message at hand stays the session's to settle.
-            if self.has_backlog(consumer) && self.shared.grow() {
-                self.drop_consumer(consumer);
-            }
-            if consumer.is_none() || self.is_fixed() {
-                return handled.await;
-            }
+        while consumer.is_some() && self.shared.pool().concurrency().upper() > 1 {
             tokio::select! {
                 after = &mut handled => return after,
                 () = tokio::time::sleep(LOOK_FOR_BACKLOG) => {}
             }
+            // What waits in this worker's buffer waits for this worker, also while another has nothing to do. Without its
+            // consumer it goes to others, and the message at hand stays the session's to settle.
+            if consumer.as_ref().is_some_and(Consumer::has_backlog) && self.others_could_work() {
+                self.drop_consumer(consumer);
+            }
         }
+        handled.await
     }
 
     async fn open_consumer(&self, session: &Session) -> Result<Consumer, Error> {
@@ -173,7 +172,8 @@ impl Worker {
     /// Completes when the worker has waited for long enough to retire, if it may.
     async fn idle(&self) {
         let settings = &self.shared.settings;
-        if self.shared.pool().concurrency().lower() == self.shared.pool().concurrency().upper() {
+        let concurrency = self.shared.pool().concurrency();
+        if concurrency.lower() == concurrency.upper() {
             return std::future::pending().await;
         }
         settings.clock.sleep(settings.idle_timeout).await;
@@ -190,14 +190,10 @@ impl Worker {
         self.prefetch() <= 1
     }
 
-    fn has_backlog(&self, consumer: &Option<Consumer>) -> bool {
-        consumer.as_ref().is_some_and(Consumer::has_backlog) && self.shared.pool().may_grow()
-    }
-
-    fn is_fixed(&self) -> bool {
-        let concurrency = self.shared.pool().concurrency();
-        concurrency.lower() == concurrency.upper()
-            && self.shared.pool().summary().workers >= concurrency.upper()
+    /// Whether another worker is idle, or one more could be started, which it then is.
+    fn others_could_work(&self) -> bool {
+        let summary = self.shared.pool().summary();
+        summary.busy < summary.workers || self.shared.grow()
     }
 }
 
