@@ -1,1 +1,24 @@
-fn main() {}
+//! An application from its configuration to its stop, with the embedded broker.
+
+mod beans;
+mod life;
+mod listeners;
+mod shutdown;
+mod test_harness;
+
+use corriere::config::Document;
+use corriere::{Application, ApplicationBuilder, Error};
+
+/// An application of this configuration, without an environment.
+fn application(text: &str) -> ApplicationBuilder {
+    Application::from_document(Document::from_text("config.toml", text).unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// What a start that should fail says, one thing that is wrong after another.
+async fn refused(builder: ApplicationBuilder) -> Vec<String> {
+    match builder.start().await {
+        Ok(_) => panic!("it started"),
+        Err(Error::Config(error)) => error.each().iter().map(ToString::to_string).collect(),
+        Err(other) => vec![other.to_string()],
+    }
+}

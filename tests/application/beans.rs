@@ -1,0 +1,145 @@
+//! Beans of the configuration.
+
+use std::sync::Mutex;
+
+use corriere::beans::Bean;
+use corriere::prelude::*;
+
+use crate::{application, refused};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MailerConfig {
+    url: String,
+    #[serde(default)]
+    retries: u32,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` is no URL of a mail server")]
+struct MailerError(String);
+
+#[derive(Debug)]
+struct Mailer {
+    url: String,
+    retries: u32,
+}
+
+#[corriere::bean(type = "mailer")]
+impl Mailer {
+    fn new(config: MailerConfig) -> Result<Self, MailerError> {
+        match config.url.starts_with("smtp://") {
+            true => Ok(Self { url: config.url, retries: config.retries }),
+            false => Err(MailerError(config.url)),
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Counter;
+
+#[corriere::bean(type = "counter")]
+impl Counter {
+    fn new() -> Self {
+        Self
+    }
+}
+
+static MADE: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+#[derive(Debug)]
+struct Noted;
+
+#[corriere::bean(type = "noted")]
+impl Noted {
+    fn new(settings: std::collections::HashMap<String, String>) -> Self {
+        MADE.lock().unwrap().push(settings["name"].clone());
+        Self
+    }
+}
+
+#[tokio::test]
+async fn a_bean_is_made_of_its_table() {
+    let app = application("[beans.mailer]\ntype = \"mailer\"\nurl = \"smtp://${env:SMTP:-localhost}\"\nretries = 3")
+        .listeners([])
+        .start()
+        .await
+        .unwrap();
+    let mailer: Bean<Mailer> = app.bean("mailer").unwrap();
+    assert_eq!((mailer.url.as_str(), mailer.retries), ("smtp://localhost", 3));
+    assert_eq!(app.beans().get::<Mailer>().unwrap().retries, 3);
+}
+
+#[tokio::test]
+async fn beans_are_made_in_the_order_of_the_file() {
+    let text: String = ["zebra", "apple", "mango"]
+        .map(|name| format!("[beans.{name}]\ntype = \"noted\"\nname = \"{name}\"\n"))
+        .concat();
+    application(&text).listeners([]).start().await.unwrap();
+    assert_eq!(*MADE.lock().unwrap(), ["zebra", "apple", "mango"]);
+}
+
+#[tokio::test]
+async fn what_keeps_a_bean_from_being_made_stops_the_start() {
+    let cases = [
+        (
+            "[beans.m]\ntype = \"maler\"",
+            "`beans.m.type` (config.toml, line 2): there is no bean type `maler`; did you mean `mailer`?; there is: \
+             `counter`, `mailer`, `noted`",
+        ),
+        (
+            "[beans.m]\ntype = \"mailer\"\nurl = \"http://x\"",
+            "`beans.m` (config.toml, line 1): the bean could not be made: `http://x` is no URL of a mail server",
+        ),
+        (
+            "[beans.m]\ntype = \"mailer\"\nurl = \"smtp://x\"\nretires = 3",
+            "`beans.m` (config.toml, line 1): the bean could not be made: unknown field `retires`, expected `url` or \
+             `retries`",
+        ),
+        (
+            "[beans.m]\ntype = \"mailer\"\nurl = \"smtp://x\"\nretries = \"many\"",
+            "`beans.m` (config.toml, line 1): the bean could not be made: invalid type: string \"many\", expected an \
+             integer for key `retries`",
+        ),
+        (
+            "[beans.m]\ntype = \"mailer\"",
+            "`beans.m` (config.toml, line 1): the bean could not be made: missing configuration field \"url\"",
+        ),
+        (
+            "[beans.c]\ntype = \"counter\"\nstart = 5",
+            "`beans.c` (config.toml, line 1): the bean could not be made: the key `start` is not known: this bean type \
+             takes no settings",
+        ),
+    ];
+    for (text, expected) in cases {
+        let told = refused(application(text).listeners([])).await;
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert_eq!(told[0].split(" in config.toml").next(), Some(expected), "{told:?}");
+    }
+}
+
+#[jms_listener(queue = "orders")]
+async fn on_counted(_order: String, _counter: Bean<Counter>) {}
+
+const FACTORY: &str = "[connection_factories.main]\nurl = \"vm://nowhere\"\n";
+
+#[tokio::test]
+async fn a_listener_whose_bean_is_missing_stops_the_start() {
+    let text = format!("{FACTORY}[beans.mailer]\ntype = \"mailer\"\nurl = \"smtp://x\"");
+    let told = refused(application(&text).listeners([on_counted::DEF])).await;
+    assert_eq!(
+        told,
+        ["listener `on_counted`: there is no bean of type `application::beans::Counter`; there are `main: \
+          corriere_core::client::factory::ConnectionFactory`, `mailer: application::beans::Mailer`"]
+    );
+}
+
+#[tokio::test]
+async fn a_listener_whose_bean_could_be_either_of_two_stops_the_start() {
+    let text = format!("{FACTORY}[beans.one]\ntype = \"counter\"\n[beans.two]\ntype = \"counter\"");
+    let told = refused(application(&text).listeners([on_counted::DEF])).await;
+    assert_eq!(
+        told,
+        ["listener `on_counted`: 2 beans have the type `application::beans::Counter`: `one`, `two`; ask for one by name"]
+    );
+}

@@ -1,0 +1,140 @@
+//! Start and stop.
+
+use corriere::prelude::*;
+
+use crate::{application, refused};
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Order {
+    id: u64,
+    email: String,
+}
+
+/// The tables of the guide's configuration, all that this version reads.
+const CONFIG: &str = r#"
+    [broker]
+    name = "life"
+
+    [connection_factories.main]
+    url = "vm://life?jms.redeliveryPolicy.maximumRedeliveries=6"
+
+    [destinations]
+    orders = { queue = "shop.orders" }
+
+    [message_converters.json]
+    type = "json"
+
+    [templates.order_template]
+    connection_factory = "main"
+    default_destination = "orders"
+    receive_timeout = "5s"
+    message_converter = "json"
+
+    [listener_containers.default]
+    connection_factory = "main"
+    concurrency = "1-4"
+    shutdown_timeout = "20s"
+"#;
+
+/// The guide's program, up to where it would wait for a signal.
+#[tokio::test]
+async fn a_file_is_all_that_an_application_needs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("config.toml");
+    std::fs::write(&path, CONFIG).unwrap();
+
+    let app = Application::from_config(&path).unwrap().listeners([]).start().await.unwrap();
+    let template: JmsTemplate = app.bean("order_template").unwrap();
+    template.convert_and_send(&Order { id: 7, email: "a@b".to_owned() }).await.unwrap();
+    let order: Option<Order> = template.receive_and_convert().await.unwrap();
+    assert_eq!(order, Some(Order { id: 7, email: "a@b".to_owned() }));
+    assert!(app.stop().await.is_clean());
+}
+
+#[tokio::test]
+async fn a_stop_frees_the_brokers_name() {
+    let text = "[broker]\nname = \"again\"";
+    for _ in 0..2 {
+        application(text).listeners([]).start().await.unwrap().stop().await;
+    }
+    let running = application(text).listeners([]).start().await.unwrap();
+    let told = refused(application(text).listeners([])).await;
+    assert_eq!(told, ["the embedded broker did not start: a broker named `again` runs in this process already"]);
+    drop(running);
+    application(text).listeners([]).start().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_start_that_fails_leaves_no_broker_behind() {
+    let text = "[broker]\nname = \"failing\"";
+    let told = refused(application(text).listeners([]).set("application.expect", vec!["nobody"])).await;
+    assert!(told[0].starts_with("`application.expect`: the listener `nobody` is not in this program"), "{told:?}");
+    application(text).listeners([]).start().await.unwrap();
+}
+
+#[tokio::test]
+async fn templates_and_connection_factories_are_beans() {
+    let app = application(CONFIG).set("broker.name", "beans").listeners([]).start().await.unwrap();
+    let template: JmsTemplate = app.bean("order_template").unwrap();
+    let factory: corriere::core::ConnectionFactory = app.bean("main").unwrap();
+    assert!(template.connection_factory().is_same(&factory));
+    assert!(app.beans().get::<JmsTemplate>().is_ok());
+    assert_eq!(
+        app.bean::<JmsTemplate>("order_templte").unwrap_err().to_string(),
+        "there is no bean named `order_templte`, did you mean `order_template`?; there are `main: \
+         corriere_core::client::factory::ConnectionFactory`, `order_template: corriere_templates::template::JmsTemplate`"
+    );
+}
+
+#[tokio::test]
+async fn a_template_takes_the_names_of_the_application() {
+    let app = application(CONFIG)
+        .set("broker.name", "names")
+        .set("connection_factories.main.url", "vm://names")
+        .listeners([])
+        .start()
+        .await
+        .unwrap();
+    let template: JmsTemplate = app.bean("order_template").unwrap();
+    template.convert_and_send_to("orders", "by name").await.unwrap();
+    let taken: Option<String> = template.receive_and_convert_from("queue://shop.orders").await.unwrap();
+    assert_eq!(taken.as_deref(), Some("by name"));
+    let error = template.convert_and_send_to("order", "nowhere").await.unwrap_err().to_string();
+    assert!(error.contains("`[destinations]` has no key `order`, did you mean `orders`?"), "{error}");
+}
+
+#[tokio::test]
+async fn two_beans_of_one_name_stop_the_start() {
+    let told = refused(
+        application("[broker]\nname = \"twice\"\n[templates.mail]\n").bean("mail", 1_u8).listeners([]),
+    )
+    .await;
+    assert_eq!(
+        told,
+        ["`templates.mail`: the bean could not be made: there is a bean named `mail` already, a `u8`"]
+    );
+    let told = refused(application("").bean("one", 1_u8).bean("one", 2_u16).listeners([])).await;
+    assert_eq!(told, ["`beans.one`: the bean could not be made: there is a bean named `one` already, a `u8`"]);
+}
+
+/// `main` shows its error in the form for debugging, which has to be a text for people.
+#[test]
+fn an_error_of_main_is_readable() {
+    #[corriere::main]
+    async fn program() -> Result<(), Error> {
+        Application::from_config("no/such/config.toml")?.start().await?.run_until_shutdown().await
+    }
+
+    let shown = format!("{:?}", program().unwrap_err());
+    assert!(shown.starts_with("the configuration `no/such/config.toml` cannot be read: "), "{shown}");
+}
+
+#[test]
+fn main_may_return_anything_and_use_everything_of_the_runtime() {
+    #[corriere::main]
+    async fn program() -> Result<u8, std::num::ParseIntError> {
+        tokio::spawn(async { "7".parse() }).await.unwrap()
+    }
+
+    assert_eq!(program(), Ok(7));
+}

@@ -1,0 +1,71 @@
+//! Listeners of an application.
+
+use std::sync::Mutex;
+
+use corriere::prelude::*;
+
+use crate::application;
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Order {
+    id: u64,
+}
+
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Email {
+    subject: String,
+}
+
+#[derive(Debug, Default)]
+struct Outbox(Mutex<Vec<String>>);
+
+#[jms_listener(queue = "orders", ack = "transacted", concurrency = "2-8", send_to = "emails")]
+async fn on_order(order: Order) -> Result<Email, ListenerError> {
+    Ok(Email { subject: format!("Order {}", order.id) })
+}
+
+#[jms_listener(queue = "emails", ack = "client")]
+async fn on_email(email: Email, outbox: Bean<Outbox>, delivery: Delivery) -> Result<(), ListenerError> {
+    outbox.0.lock().unwrap().push(email.subject);
+    delivery.acknowledge().await?;
+    Ok(())
+}
+
+#[corriere::test]
+async fn an_order_becomes_an_email(app: TestApp) {
+    let app = app
+        .config("[destinations]\norders = { queue = \"shop.orders\" }\nemails = { queue = \"shop.emails\" }")
+        .listeners([on_order::DEF, on_email::DEF])
+        .bean(Outbox::default())
+        .start()
+        .await;
+    for id in 1..=3 {
+        app.send("orders", &Order { id }).await;
+    }
+    app.settled(on_order::DEF).await.acked().times(3).failed().times(0);
+    app.settled(on_email::DEF).await.acked().times(3);
+    let outbox = app.application().beans().get::<Outbox>().unwrap();
+    let mut subjects = outbox.0.lock().unwrap().clone();
+    subjects.sort();
+    assert_eq!(subjects, ["Order 1", "Order 2", "Order 3"]);
+    app.is_empty("orders").is_empty("emails");
+}
+
+#[tokio::test]
+async fn a_container_is_found_by_its_listener() {
+    let app = application("[broker]\nname = \"containers\"\n[listeners.on_order]\nconcurrency = \"1-2\"")
+        .listeners([on_order::DEF])
+        .start()
+        .await
+        .unwrap();
+    assert_eq!(app.container("on_order").unwrap().listener().id, "on_order");
+    assert!(app.container("on_email").is_none());
+    assert_eq!(app.planned()[0].settings.concurrency.to_string(), "1-2");
+    let shown = app.planned()[0].to_string();
+    assert_eq!(
+        shown,
+        "listener `on_order` in `application::listeners`: queue://orders, ack transacted, concurrency 1-2, prefetch 10, \
+         replies to queue://emails, container `default`, connection factory `default`"
+    );
+    assert!(app.stop().await.is_clean());
+}
