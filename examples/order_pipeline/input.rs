@@ -25,6 +25,13 @@ pub(crate) struct Entry {
     pub repeats: Option<String>,
 }
 
+impl Entry {
+    /// The same entry in another round.
+    pub(crate) fn in_round(&self, round: u32) -> Self {
+        Self { round, ..self.clone() }
+    }
+}
+
 /// A row of the orders.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OrderRecord {

@@ -3,7 +3,8 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use corriere::broker::{Broker, Counts};
+use corriere::broker::Counts;
+use corriere::config::UnknownDestination;
 use corriere::prelude::*;
 use indicatif::{ProgressBar, ProgressStyle};
 use thiserror::Error;
@@ -28,7 +29,9 @@ pub(crate) enum RunError {
     #[error(transparent)]
     Input(#[from] InputError),
     #[error(transparent)]
-    Corriere(#[from] corriere::Error),
+    Corriere(#[from] Error),
+    #[error(transparent)]
+    Destination(#[from] UnknownDestination),
     #[error("a send did not come to its end: {0}")]
     Send(#[from] JoinError),
     #[error("the configuration has no `[broker]`, whose counts this program reports")]
@@ -72,7 +75,7 @@ async fn publish(app: &Application, entries: &[Entry], rounds: u32) -> Result<()
             }
             let (template, entry) = (template.clone(), entry.in_round(round));
             sends
-                .spawn(async move { template.convert_and_send(&entry).await.map_err(corriere::Error::from) });
+                .spawn(async move { template.convert_and_send(&entry).await.map_err(Error::from) });
         }
     }
     while let Some(sent) = sends.join_next().await {
@@ -92,8 +95,8 @@ struct Counted {
 /// moves.
 async fn finish(app: &Application, expected: u64) -> Result<Counted, RunError> {
     let broker = app.broker().ok_or(RunError::NoBroker)?;
-    let [orders, emails] = ["orders", "emails"].map(|name| app.destinations().queue(name));
-    let (orders, emails) = (orders?, emails?);
+    let orders = app.destinations().queue("orders")?;
+    let emails = app.destinations().queue("emails")?;
     let progress = ProgressBar::new(expected).with_style(style());
     let mut last = Counted::default();
     let mut moved = Instant::now();
@@ -125,19 +128,19 @@ async fn finish(app: &Application, expected: u64) -> Result<Counted, RunError> {
 }
 
 /// Takes every dead letter and counts it by its cause.
-async fn dead_letters(app: &Application) -> Result<DeadLetters, corriere::Error> {
+async fn dead_letters(app: &Application) -> Result<DeadLetters, Error> {
     let template = template(app, "dead_letter_template")?;
     let mut dead_letters = DeadLetters::default();
     for queue in ["dead_orders", "dead_emails"] {
         while let Some(message) = template.receive_from(queue).await? {
-            let cause = message.property::<String>("dlqDeliveryFailureCause")?;
+            let cause = message.property::<String>("dlqDeliveryFailureCause").ok().flatten();
             dead_letters.add(cause.as_deref().unwrap_or("no cause"));
         }
     }
     Ok(dead_letters)
 }
 
-fn template(app: &Application, name: &str) -> Result<JmsTemplate, corriere::Error> {
+fn template(app: &Application, name: &str) -> Result<JmsTemplate, Error> {
     Ok(app.bean(name)?)
 }
 

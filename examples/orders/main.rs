@@ -9,6 +9,7 @@ use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::watch;
+use tokio::task::spawn_blocking;
 
 #[derive(Serialize, Deserialize)]
 struct Order {
