@@ -74,8 +74,7 @@ async fn publish(app: &Application, entries: &[Entry], rounds: u32) -> Result<()
                 sent??;
             }
             let (template, entry) = (template.clone(), entry.in_round(round));
-            sends
-                .spawn(async move { template.convert_and_send(&entry).await.map_err(Error::from) });
+            sends.spawn(async move { template.convert_and_send(&entry).await.map_err(Error::from) });
         }
     }
     while let Some(sent) = sends.join_next().await {

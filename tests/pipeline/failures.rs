@@ -49,7 +49,7 @@ fn a_row_with_too_few_fields_stops_the_run_at_its_place() {
 fn a_row_with_too_many_fields_stops_the_run_at_its_place() {
     let ended =
         run_changed(|folder| append(&folder.join("order_lines.csv"), b"5001,\"a,\"\"b\",1,2,0.00,more\n"));
-    assert_stopped(&ended, "order_lines.csv:838:22: expected the end of the row after 5 fields");
+    assert_stopped(&ended, "order_lines.csv:838:23: expected the end of the row after 5 fields");
 }
 
 #[test]

@@ -23,7 +23,9 @@ pub(crate) fn expand(arguments: TokenStream, item: &TokenStream) -> TokenStream 
     let further = take_further_attributes(&mut function);
     let expanded = definitions(arguments, &further, &function)
         .map_or_else(Error::write_errors, |(function, listeners)| emit::listeners(&function, &listeners));
-    quote!(#function #expanded)
+    // That it is async and owns its arguments is what makes it a listener, whatever its body does with that.
+    let lints = quote!(#[allow(clippy::needless_pass_by_value, clippy::unused_async)]);
+    quote!(#lints #function #expanded)
 }
 
 /// The outermost attribute takes in the others: they share one type beside the function.
