@@ -64,7 +64,7 @@ pub(crate) async fn run(app: &Application, entries: &[Entry], rounds: u32) -> Re
 }
 
 async fn publish(app: &Application, entries: &[Entry], rounds: u32) -> Result<(), RunError> {
-    let template = template(app, "order_template")?;
+    let template: JmsTemplate = app.bean("order_template")?;
     let mut sends = JoinSet::new();
     for round in 1..=rounds {
         for entry in entries {
@@ -128,7 +128,7 @@ async fn finish(app: &Application, expected: u64) -> Result<Counted, RunError> {
 
 /// Takes every dead letter and counts it by its cause.
 async fn dead_letters(app: &Application) -> Result<DeadLetters, Error> {
-    let template = template(app, "dead_letter_template")?;
+    let template: JmsTemplate = app.bean("dead_letter_template")?;
     let mut dead_letters = DeadLetters::default();
     for queue in ["dead_orders", "dead_emails"] {
         while let Some(message) = template.receive_from(queue).await? {
@@ -137,10 +137,6 @@ async fn dead_letters(app: &Application) -> Result<DeadLetters, Error> {
         }
     }
     Ok(dead_letters)
-}
-
-fn template(app: &Application, name: &str) -> Result<JmsTemplate, Error> {
-    Ok(app.bean(name)?)
 }
 
 fn style() -> ProgressStyle {
