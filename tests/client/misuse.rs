@@ -67,8 +67,9 @@ async fn a_send_to_nowhere_is_an_invalid_destination() {
     assert!(matches!(&error, Error::Provider(ProviderError::InvalidDestination { .. })), "{error:?}");
     producer.send_with(Some(&q), &Message::text("m"), &SendOptions::default()).await.unwrap();
     let bound = session.create_producer(Some(&q)).await.unwrap();
-    let elsewhere = bound.send_with(Some(&queue("other")), &Message::text("m"), &SendOptions::default());
-    is_illegal(&elsewhere.await.unwrap_err(), "the producer sends to queue://q");
+    let elsewhere =
+        bound.send_with(Some(&queue("other")), &Message::text("m"), &SendOptions::default()).await;
+    is_illegal(&elsewhere.unwrap_err(), "the producer sends to queue://q");
     bound.send_with(Some(&q), &Message::text("m"), &SendOptions::default()).await.unwrap();
     assert_eq!(broker.counts(&q).enqueued, 2);
     assert_eq!(broker.counts(&queue("other")).enqueued, 0);

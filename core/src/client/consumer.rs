@@ -292,7 +292,7 @@ impl Receiver {
             tokio::pin!(changed);
             // From here on no change is missed, so what the buffer says now stays true until `changed` completes.
             changed.as_mut().enable();
-            if let Some(delivery) = self.try_next(session, settles)? {
+            if let Some(delivery) = self.try_next(session, settles)?.into_delivery() {
                 return Ok(Some(delivery));
             }
             let deadline = match wait {
@@ -316,34 +316,45 @@ impl Receiver {
         if !session.connection().sink().is_started() {
             return Ok(None);
         }
-        // What the broker has at this moment is here when it confirms the drain.
+        loop {
+            self.fetch(session).await?;
+            match self.try_next(session, settles)? {
+                // Behind what has expired on its way there may be more.
+                Next::OnlyExpired => {}
+                next => return Ok(next.into_delivery()),
+            }
+        }
+    }
+
+    /// What the broker can send at this moment is in the buffer when this is done.
+    async fn fetch(&self, session: &SessionInner) -> Result<(), End> {
         self.grant(session);
-        let granted = self.pull.as_deref().map(|pull| lock(pull).grants);
+        let grants = self.pull.as_deref().map(|pull| lock(pull).grants);
         let drain = Command::Drain { subscription: self.subscription };
         if let Err(error) = session.connection().submit(drain).await {
             // Of a subscription that was closed meanwhile the provider knows nothing any more.
             return Err(self.buffer.ended().unwrap_or(End::Failed(error)));
         }
-        if let (Some(pull), Some(granted)) = (self.pull.as_deref(), granted) {
-            lock(pull).drained(granted, self.buffer.len());
+        if let (Some(pull), Some(grants)) = (self.pull.as_deref(), grants) {
+            lock(pull).drained(grants, self.buffer.len());
         }
-        self.try_next(session, settles)
+        Ok(())
     }
 
     /// The next delivery if one is there; not settled, unless `settles`.
-    pub(super) fn try_next(
-        &self,
-        session: &Arc<SessionInner>,
-        settles: bool,
-    ) -> Result<Option<Delivery>, End> {
+    pub(super) fn try_next(&self, session: &Arc<SessionInner>, settles: bool) -> Result<Next, End> {
         if !session.connection().sink().is_started() {
-            return Ok(None);
+            return Ok(Next::Nothing);
         }
         let (dispatch, expired) = session.hand_over(self.subscription, &self.buffer, settles)?;
         if let Some(pull) = &self.pull {
             lock(pull).taken(expired + usize::from(dispatch.is_some()));
         }
-        Ok(dispatch.map(|dispatch| Delivery::new(Session::of(session), dispatch)))
+        Ok(match dispatch {
+            Some(dispatch) => Next::Delivery(Delivery::new(Session::of(session), dispatch)),
+            None if expired > 0 => Next::OnlyExpired,
+            None => Next::Nothing,
+        })
     }
 
     /// Sees to it that every receive that waits can be sent a message.
@@ -378,6 +389,23 @@ impl Receiver {
                 () = changed => {}
                 _ = &mut warning => {}
             }
+        }
+    }
+}
+
+/// What a consumer's buffer gives.
+pub(super) enum Next {
+    Delivery(Delivery),
+    /// What was there had expired, and is gone now.
+    OnlyExpired,
+    Nothing,
+}
+
+impl Next {
+    pub(super) fn into_delivery(self) -> Option<Delivery> {
+        match self {
+            Self::Delivery(delivery) => Some(delivery),
+            Self::OnlyExpired | Self::Nothing => None,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Weak;
 use std::task::Poll;
 
-use super::consumer::Receiver;
+use super::consumer::{Next, Receiver};
 use super::session::SessionInner;
 use super::{AcknowledgeMode, Delivery, Release, Session};
 use crate::provider::Cause;
@@ -36,7 +36,7 @@ where
     F: Fn(Delivery) -> R,
     R: Future<Output = Result<(), ListenerFailure>>,
 {
-    if let Ok(Some(delivery)) = receiver.try_next(session.inner(), false) {
+    if let Ok(Next::Delivery(delivery)) = receiver.try_next(session.inner(), false) {
         handle(listener, delivery).await;
     }
 }
