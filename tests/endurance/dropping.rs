@@ -2,8 +2,8 @@
 //! settled twice, and what a transaction sends and receives stays together.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use corriere_broker::Broker;
@@ -89,8 +89,8 @@ struct Actor {
     random: Random,
     queue: Destination,
     out: Destination,
-    /// Set when no more will be sent.
-    producers_done: Arc<AtomicBool>,
+    /// Producers at work.
+    producing: Arc<AtomicU64>,
 }
 
 async fn run(seed: u64, consumers: u64) {
@@ -104,22 +104,18 @@ async fn run(seed: u64, consumers: u64) {
         random: random.fork(),
         queue: Destination::queue("in").unwrap(),
         out: Destination::queue("out").unwrap(),
-        producers_done: Arc::default(),
+        producing: Arc::new(AtomicU64::new(PRODUCERS)),
     };
     let new = |random: &mut Random| Actor { random: random.fork(), ..actor.clone() };
-    let (mut producing, mut consuming) = (JoinSet::new(), JoinSet::new());
+    let mut tasks = JoinSet::new();
     for producer in 0..PRODUCERS {
-        producing.spawn(new(&mut random).produce(producer));
+        tasks.spawn(new(&mut random).produce(producer));
     }
     for _ in 0..consumers {
-        consuming.spawn(new(&mut random).consume());
+        tasks.spawn(new(&mut random).consume());
     }
-    consuming.spawn(new(&mut random).collect());
-    while let Some(ended) = producing.join_next().await {
-        ended.unwrap();
-    }
-    actor.producers_done.store(true, Ordering::Release);
-    while let Some(ended) = consuming.join_next().await {
+    tasks.spawn(new(&mut random).collect());
+    while let Some(ended) = tasks.join_next().await {
         ended.unwrap();
     }
     check(&broker, &actor.queue, &actor.out, &ledger.lock().unwrap());
@@ -155,6 +151,11 @@ fn check(broker: &Broker, queue: &Destination, out: &Destination, ledger: &Ledge
 }
 
 impl Actor {
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        // What another task found wrong is that task's to report.
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn options(&mut self) -> SendOptions {
         SendOptions { deadline: Some(Duration::from_millis(self.random.below(30))), ..SendOptions::default() }
     }
@@ -163,7 +164,7 @@ impl Actor {
     fn is_over(&self) -> bool {
         let is_empty = |destination| self.broker.counts(destination).unwrap_or_default().pending == 0;
         // A dropped send may still wait for memory, and so stand in no queue yet.
-        self.producers_done.load(Ordering::Acquire)
+        self.producing.load(Ordering::Acquire) == 0
             && is_empty(&self.queue)
             && is_empty(&self.out)
             && self.broker.memory_used() == 0
@@ -194,6 +195,8 @@ impl Actor {
                 }
             }
         }
+        drop(session);
+        self.producing.fetch_sub(1, Ordering::AcqRel);
     }
 
     async fn send_one(&mut self, session: &Session, name: Name) {
@@ -201,11 +204,11 @@ impl Actor {
             let (message, options) = (message(name), self.options());
             match cut(&mut self.random, session.send(&self.queue, &message, &options)).await {
                 Cut::Done(Ok(_)) => {
-                    self.ledger.lock().unwrap().sent.insert(name);
+                    self.ledger().sent.insert(name);
                     return;
                 }
                 Cut::Dropped => {
-                    self.ledger.lock().unwrap().perhaps_sent.insert(name);
+                    self.ledger().perhaps_sent.insert(name);
                     return;
                 }
                 Cut::Done(Err(error)) => is_full(&error),
@@ -262,7 +265,7 @@ impl Actor {
             return false;
         }
         let outcome = self.commit(session, is_whole).await;
-        let mut ledger = self.ledger.lock().unwrap();
+        let mut ledger = self.ledger();
         match outcome {
             Some(true) => ledger.sent.extend(names),
             None => ledger.perhaps_together.push(names.to_vec()),
@@ -308,14 +311,14 @@ impl Actor {
     fn note(&self, received: Cut<Result<Option<Delivery>, Error>>) -> Option<(Delivery, Name)> {
         let Cut::Done(delivery) = received else { return None };
         let delivery = delivery.unwrap()?;
-        let name = self.ledger.lock().unwrap().received(&delivery);
+        let name = self.ledger().received(&delivery);
         Some((delivery, name))
     }
 
     async fn receive(&mut self, consumer: &Consumer, turns: u64) {
         for _ in 0..turns {
             if let Some((_, name)) = self.next(consumer).await {
-                self.ledger.lock().unwrap().settle([name]);
+                self.ledger().settle([name]);
             }
         }
     }
@@ -328,7 +331,7 @@ impl Actor {
             match self.random.below(8) {
                 0..=2 => {
                     if !matches!(cut(&mut self.random, session.acknowledge()).await, Cut::NeverPolled) {
-                        self.ledger.lock().unwrap().settle(in_hand.drain(..).map(|(_, name)| name));
+                        self.ledger().settle(in_hand.drain(..).map(|(_, name)| name));
                     }
                 }
                 3 => {
@@ -344,7 +347,7 @@ impl Actor {
                     if !matches!(released, Cut::NeverPolled) {
                         let (_, name) = in_hand.remove(index);
                         if discards {
-                            self.ledger.lock().unwrap().settle([name]);
+                            self.ledger().settle([name]);
                         }
                     }
                 }
@@ -372,7 +375,7 @@ impl Actor {
                 1..=2 => {
                     // What is committed is noted before anybody can see that it does not come again.
                     let outcome = self.commit(session, is_whole).await;
-                    let mut ledger = self.ledger.lock().unwrap();
+                    let mut ledger = self.ledger();
                     match outcome {
                         Some(true) => ledger.committed.extend(in_hand.drain(..)),
                         None => ledger.perhaps_committed.extend(in_hand.drain(..)),
@@ -421,7 +424,7 @@ impl Actor {
             let ended = handler.await;
             assert!(ended.as_ref().err().is_none_or(|error| error.is_cancelled()), "{ended:?}");
             match (settles.load(Ordering::SeqCst), fails) {
-                (true, false) => self.ledger.lock().unwrap().settle([name]),
+                (true, false) => self.ledger().settle([name]),
                 (true, true) => {}
                 // Its session is dropped with it in hand.
                 (false, _) => return,
@@ -436,7 +439,7 @@ impl Actor {
         while !self.is_over() {
             if let Some(delivery) = consumer.receive_timeout(Duration::from_millis(2)).await.unwrap() {
                 let name = name(&delivery);
-                assert!(self.ledger.lock().unwrap().sent_on.insert(name), "{name:?} was sent on twice");
+                assert!(self.ledger().sent_on.insert(name), "{name:?} was sent on twice");
             }
         }
     }
