@@ -84,3 +84,33 @@ fn a_dead_letter_that_is_said_to_have_expired_leaves_its_queue_once() {
     ];
     assert_keeps_the_rules(Settings::default(), &history);
 }
+
+#[test]
+fn a_non_blocking_give_back_recalls_what_was_not_handed_over() {
+    let history = [
+        Operation::Subscribe {
+            session: FIRST,
+            place: Place::A,
+            credit: Credit::Window { prefetch: 2, extension: None },
+            policy: Policy::NonBlocking,
+            no_local: false,
+        },
+        send(false, 10, false),
+        send(false, 10, false),
+        Operation::Acknowledge {
+            subscription: FIRST,
+            skip: 0,
+            count: 1,
+            word: Word::Redelivered,
+            transacted: false,
+        },
+    ];
+    assert_keeps_the_rules(Settings::default(), &history);
+}
+
+#[test]
+fn a_send_that_waits_for_memory_ends_with_its_connection() {
+    let history =
+        [send(false, 3_500, false), send(false, 1_000, false), Operation::Close { connection: FIRST }];
+    assert_keeps_the_rules(small_memory(), &history);
+}

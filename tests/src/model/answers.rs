@@ -50,7 +50,7 @@ enum State {
     Held,
     /// To be answered with success once the batches are durable that carry it.
     After(Vec<BatchId>),
-    /// Of a vanished connection: whatever is said to it, nobody hears it.
+    /// Of a connection that ended: whatever is said to it, nobody hears it.
     Dropped,
 }
 
@@ -64,7 +64,7 @@ impl Tickets {
         self.set(connection, ticket, State::Owed(answer));
     }
 
-    /// In this step `ticket` must be answered so, unless its connection has vanished.
+    /// In this step `ticket` must be answered so, unless its connection has ended.
     pub(super) fn owe_if_heard(&mut self, ticket: Ticket, answer: Answer) {
         for open in self.0.iter_mut().filter(|open| open.ticket == ticket && open.state != State::Dropped) {
             open.state = State::Owed(answer);
@@ -106,7 +106,7 @@ impl Tickets {
         }
     }
 
-    /// The receipts of a vanished connection are dropped.
+    /// The open receipts of a connection that ends may be fulfilled or dropped.
     pub(super) fn forget(&mut self, connection: ConnectionKey) {
         for open in self.0.iter_mut().filter(|open| open.connection == connection) {
             open.state = State::Dropped;

@@ -27,10 +27,7 @@ impl Model {
             }),
             Input::Command { connection, ticket, command } => self.command(*connection, *ticket, command),
             Input::Vanished { connection } => {
-                // What it sent and what is still parked was never accepted; an orderly close leaves it in the line.
-                self.parked.retain(|parked| parked.connection != *connection);
                 self.end_connection(*connection);
-                self.tickets.forget(*connection);
             }
             Input::Stored { batch, outcome } => {
                 let index =
@@ -268,8 +265,11 @@ impl Model {
         self.sessions.retain(|other| other != session);
     }
 
-    /// As if everything had been closed, with what is known of the handed-over marks.
+    /// As if everything had been closed, with what is known of the handed-over marks. What is parked was never
+    /// accepted and is gone; receipts that are still open may be fulfilled or dropped.
     fn end_connection(&mut self, key: ConnectionKey) {
+        self.parked.retain(|parked| parked.connection != key);
+        self.tickets.forget(key);
         let open: Vec<TransactionId> = self
             .transactions
             .iter()
