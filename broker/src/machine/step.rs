@@ -113,11 +113,6 @@ impl Machine {
                 }
             }
             Input::Vanished { connection } => {
-                // Nobody was promised anything for sends that wait, and nobody is left to be told. Those of a
-                // connection that closes in order were sent before its close, and go on waiting.
-                for parked in self.unpark(|parked| parked.connection == connection) {
-                    self.forget_parked(&parked);
-                }
                 self.end_connection(connection, &Cause::failure("the connection of its consumer was lost"));
             }
             Input::Stored { batch, outcome } => self.stored_batch(batch, outcome),

@@ -143,18 +143,20 @@ fn a_message_on_several_subscriptions_counts_once() {
 }
 
 #[test]
-fn waiting_sends_of_a_lost_connection_are_gone_and_those_of_a_closed_one_stay_sent() {
+fn waiting_sends_end_with_their_connection() {
     let mut world = limited(1);
     let orders = queue("orders");
     let [keeper, lost, closed] = [0; 3].map(|_| world.connect());
     world.send(keeper, message(&orders, 1));
     world.send(lost, message(&orders, 2));
-    world.send(closed, message(&orders, 3));
+    let unheard = world.send(closed, message(&orders, 3));
     world.step(Input::Vanished { connection: lost });
     world.done(closed, Command::Close);
+    assert_eq!(world.outcome(unheard), Some(&Err(ProviderError::Lost)));
     let consumer = world.consumer(keeper, &orders, window(1));
     world.ack(consumer, 1, 1, AckKind::Standard);
-    assert_eq!(sequences(&world.received(consumer)), [1, 3]);
+    assert_eq!(sequences(&world.received(consumer)), [1]);
+    assert_eq!(world.wake_at, None);
 }
 
 #[test]
