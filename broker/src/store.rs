@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use corriere_core::id::ConnectionId;
-use corriere_core::{Destination, Message, MessageId, Timestamp, TransactionId};
+use corriere_core::{Destination, Message, Timestamp, TransactionId};
 use thiserror::Error;
 
 /// Keeps persistent messages and their delivery state.
@@ -24,14 +24,10 @@ pub type Completion = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 /// A transaction as the store names it: those of one connection are its own.
 pub type StoreTransaction = (ConnectionId, TransactionId);
 
-/// A message in a queue, as the store names it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Stored {
-    /// The queue.
-    pub queue: Destination,
-    /// The message; a queue holds each id once.
-    pub message: MessageId,
-}
+/// A message in a queue, as broker and store name it: counted by the broker over the life of the store and never used
+/// again, so that two dead letters that were one message of a topic are still two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StoredId(pub u64);
 
 /// One change to the stored state. What carries a transaction takes effect by its [`StoreOperation::Commit`].
 #[derive(Clone, Debug)]
@@ -39,6 +35,8 @@ pub struct Stored {
 pub enum StoreOperation {
     /// A message enters a queue, behind all that are there.
     Append {
+        /// Its name from now on.
+        stored: StoredId,
         /// The queue.
         queue: Destination,
         /// The message.
@@ -49,7 +47,7 @@ pub enum StoreOperation {
     /// A message leaves its queue for good.
     Remove {
         /// Which one.
-        stored: Stored,
+        stored: StoredId,
         /// Why, for the queue's totals.
         reason: Removal,
         /// The transaction that it waits for.
@@ -58,7 +56,7 @@ pub enum StoreOperation {
     /// What is remembered of a message's deliveries changed.
     DeliveryState {
         /// Which one.
-        stored: Stored,
+        stored: StoredId,
         /// Deliveries that failed.
         failed_deliveries: u32,
         /// Not to be delivered before this moment.

@@ -60,11 +60,13 @@ impl Noted {
 
 #[tokio::test]
 async fn a_bean_is_made_of_its_table() {
-    let app = application("[beans.mailer]\ntype = \"mailer\"\nurl = \"smtp://${env:SMTP:-localhost}\"\nretries = 3")
-        .listeners([])
-        .start()
-        .await
-        .unwrap();
+    let app = application(
+        "[beans.mailer]\ntype = \"mailer\"\nurl = \"smtp://${env:SMTP:-localhost}\"\nretries = 3",
+    )
+    .listeners([])
+    .start()
+    .await
+    .unwrap();
     let mailer: Bean<Mailer> = app.bean("mailer").unwrap();
     assert_eq!((mailer.url.as_str(), mailer.retries), ("smtp://localhost", 3));
     assert_eq!(app.beans().get::<Mailer>().unwrap().retries, 3);
@@ -140,6 +142,8 @@ async fn a_listener_whose_bean_could_be_either_of_two_stops_the_start() {
     let told = refused(application(&text).listeners([on_counted::DEF])).await;
     assert_eq!(
         told,
-        ["listener `on_counted`: 2 beans have the type `application::beans::Counter`: `one`, `two`; ask for one by name"]
+        [
+            "listener `on_counted`: 2 beans have the type `application::beans::Counter`: `one`, `two`; ask for one by name"
+        ]
     );
 }

@@ -59,7 +59,10 @@ async fn a_stop_frees_the_brokers_name() {
     }
     let running = application(text).listeners([]).start().await.unwrap();
     let told = refused(application(text).listeners([])).await;
-    assert_eq!(told, ["the embedded broker did not start: a broker named `again` runs in this process already"]);
+    assert_eq!(
+        told,
+        ["the embedded broker did not start: a broker named `again` runs in this process already"]
+    );
     drop(running);
     application(text).listeners([]).start().await.unwrap();
 }
@@ -68,7 +71,10 @@ async fn a_stop_frees_the_brokers_name() {
 async fn a_start_that_fails_leaves_no_broker_behind() {
     let text = "[broker]\nname = \"failing\"";
     let told = refused(application(text).listeners([]).set("application.expect", vec!["nobody"])).await;
-    assert!(told[0].starts_with("`application.expect`: the listener `nobody` is not in this program"), "{told:?}");
+    assert!(
+        told[0].starts_with("`application.expect`: the listener `nobody` is not in this program"),
+        "{told:?}"
+    );
     application(text).listeners([]).start().await.unwrap();
 }
 
@@ -114,7 +120,10 @@ async fn two_beans_of_one_name_stop_the_start() {
         ["`templates.mail`: the bean could not be made: there is a bean named `mail` already, a `u8`"]
     );
     let told = refused(application("").bean("one", 1_u8).bean("one", 2_u16).listeners([])).await;
-    assert_eq!(told, ["`beans.one`: the bean could not be made: there is a bean named `one` already, a `u8`"]);
+    assert_eq!(
+        told,
+        ["`beans.one`: the bean could not be made: there is a bean named `one` already, a `u8`"]
+    );
 }
 
 /// `main` shows its error in the form for debugging, which has to be a text for people.

@@ -11,7 +11,9 @@ use corriere::{Application, ApplicationBuilder, Error};
 
 /// An application of this configuration, without an environment.
 fn application(text: &str) -> ApplicationBuilder {
-    Application::from_document(Document::from_text("config.toml", text).unwrap_or_else(|error| panic!("{error}")))
+    Application::from_document(
+        Document::from_text("config.toml", text).unwrap_or_else(|error| panic!("{error}")),
+    )
 }
 
 /// What a start that should fail says, one thing that is wrong after another.

@@ -46,7 +46,8 @@ async fn a_reply_can_be_taken(app: TestApp) {
 
 #[corriere::test]
 async fn only_the_clock_brings_a_redelivery(app: TestApp) {
-    let app = app.set("broker.redelivery.maximum_redeliveries", 1).listeners([on_hopeless::DEF]).start().await;
+    let app =
+        app.set("broker.redelivery.maximum_redeliveries", 1).listeners([on_hopeless::DEF]).start().await;
     app.send("hopeless", &Order { id: 1 }).await;
     let settled = app.settled(on_hopeless::DEF).await;
     settled.failed().times(1).delayed().times(1).dead_lettered().times(0);
@@ -56,7 +57,10 @@ async fn only_the_clock_brings_a_redelivery(app: TestApp) {
     app.settled(on_hopeless::DEF).await.failed().times(2).delayed().times(0).dead_lettered().times(1);
     let letters = app.dead_letters("hopeless").await;
     assert_eq!(letters.len(), 1);
-    assert_eq!(letters[0].property::<String>("dlqOriginalDestination").unwrap().as_deref(), Some("queue://hopeless"));
+    assert_eq!(
+        letters[0].property::<String>("dlqOriginalDestination").unwrap().as_deref(),
+        Some("queue://hopeless")
+    );
     assert!(app.dead_letters("hopeless").await.is_empty());
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn input(input: &Input) -> String {
 
 fn of_operation(operation: &StoreOperation) -> String {
     match operation {
-        StoreOperation::Append { queue, message, transaction } => {
+        StoreOperation::Append { queue, message, transaction, .. } => {
             let within = if transaction.is_some() { " (transacted)" } else { "" };
             format!("append {} to {queue}{within}", id_of(message))
         }

@@ -167,8 +167,6 @@ fn perform(world: &mut World, operation: &Operation) -> Judgement {
         Operation::Send { session: pick, place, priority, persistent, size, live, transacted } => {
             if let Some(session) = session(world, pick) {
                 let destination = destination(world, place);
-                // What two subscriptions of a topic condemn would lie twice under one id in the dead letters.
-                let persistent = persistent && !destination.is_topic();
                 let (size, live) = (usize::from(size), live.map(u64::from));
                 world.send(session, &destination, Letter { priority, persistent, size, live, transacted })?;
             }

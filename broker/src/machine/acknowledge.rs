@@ -38,6 +38,7 @@ impl Machine {
                 | AckKind::Standard
                 | AckKind::Redelivered { .. }
                 | AckKind::Individual
+                | AckKind::Retained
         ) {
             subscription.hand_over(ack.last);
         }
@@ -109,11 +110,10 @@ impl Machine {
     fn give_back_range(&mut self, key: SubscriptionKey, ack: &Ack, delay: Delay, cause: &Cause) {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
         let policy = Arc::clone(&subscription.policy);
-        let is_blocking = !policy.non_blocking;
-        let reserved_for = (is_blocking && !subscription.is_closed).then_some(key);
-        if is_blocking {
-            subscription.epoch = subscription.epoch.wrapping_add(1);
-        }
+        let reserved_for = (!policy.non_blocking && !subscription.is_closed).then_some(key);
+        // Whatever the policy says, and also when nothing of the range is left: the client, which may not know the policy,
+        // has counted this one too.
+        subscription.epoch = subscription.epoch.wrapping_add(1);
         let failure = Failure { cause, policy: &policy, delay, reserved_for };
         let mut first = ack.first;
         while let Some(subscription) = self.subscriptions.get_mut(&key)
@@ -124,9 +124,7 @@ impl Machine {
             let queue = subscription.queue;
             self.give_back_failed(queue, position, &failure);
         }
-        if is_blocking {
-            self.take_back_unseen(key);
-        }
+        self.take_back_unseen(key);
     }
 
     /// Takes back all deliveries of a subscription that did not reach the application.

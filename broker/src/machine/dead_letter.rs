@@ -132,6 +132,7 @@ impl Machine {
         let Some(queue) = self.queues.get(&target) else { return };
         if queue.stores(&held) {
             self.operations.push(StoreOperation::Append {
+                stored: held.id,
                 queue: queue.destination.clone(),
                 message: Arc::clone(&held.message),
                 transaction: None,

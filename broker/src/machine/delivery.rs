@@ -11,7 +11,7 @@ use super::memory::Held;
 use super::queue::{Entry, Place, Position, QueueKey};
 use super::subscription::SubscriptionKey;
 use super::time_index::Timer;
-use crate::store::{Removal, StoreOperation, Stored};
+use crate::store::{Removal, StoreOperation, StoredId};
 
 /// How a delivery failed that comes back counted.
 #[derive(Debug)]
@@ -318,14 +318,10 @@ impl Machine {
     }
 
     /// The name by which the store knows a message; `None` when it does not.
-    pub(super) fn stored(&self, queue_key: QueueKey, position: Position) -> Option<Stored> {
+    pub(super) fn stored(&self, queue_key: QueueKey, position: Position) -> Option<StoredId> {
         let queue = self.queues.get(&queue_key)?;
         let held = &queue.get(position)?.held;
-        if !queue.stores(held) {
-            return None;
-        }
-        let message = held.message.headers().message_id.clone()?;
-        Some(Stored { queue: queue.destination.clone(), message })
+        queue.stores(held).then_some(held.id)
     }
 
     pub(super) fn record_removal(&mut self, queue_key: QueueKey, position: Position, reason: Removal) {

@@ -9,10 +9,13 @@ use corriere_core::{Message, Timestamp};
 use super::Machine;
 use super::step::{ConnectionKey, Ticket};
 use super::time_index::Timer;
+use crate::store::StoredId;
 
 /// A live message, counted once in memory however many queues it is on.
 #[derive(Debug)]
 pub(super) struct Held {
+    /// By which the store knows it, if it does.
+    pub(super) id: StoredId,
     pub(super) message: Arc<Message>,
     /// The connection that sent it; `None` for what the broker made.
     pub(super) origin: Option<ConnectionKey>,
@@ -34,6 +37,7 @@ pub(super) struct Parked {
 pub(super) struct Memory {
     limit: u64,
     used: u64,
+    last_id: u64,
     /// In the order of their arrival: nobody overtakes, so a large message is not starved by small ones.
     parked: BTreeMap<u64, Parked>,
     next_parked: u64,
@@ -41,7 +45,7 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn new(limit: u64) -> Self {
-        Self { limit, used: 0, parked: BTreeMap::new(), next_parked: 0 }
+        Self { limit, used: 0, last_id: 0, parked: BTreeMap::new(), next_parked: 0 }
     }
 
     pub(super) fn used(&self) -> u64 {
@@ -52,7 +56,8 @@ impl Memory {
     pub(super) fn hold(&mut self, message: Arc<Message>, origin: Option<ConnectionKey>) -> Arc<Held> {
         let size = message.size() as u64;
         self.used += size;
-        Arc::new(Held { message, origin, size })
+        self.last_id += 1;
+        Arc::new(Held { id: StoredId(self.last_id), message, origin, size })
     }
 
     /// Gives up one hold on a message; the last one frees its memory. Every [`Held`] must end here.

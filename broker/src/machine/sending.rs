@@ -74,6 +74,7 @@ impl Machine {
             let key = (connection, transaction);
             if let Some(queue) = queue {
                 self.operations.push(StoreOperation::Append {
+                    stored: held.id,
                     queue: queue.destination.clone(),
                     message: Arc::clone(&held.message),
                     transaction: self.store_transaction(&key),
@@ -86,6 +87,7 @@ impl Machine {
             self.confirm(ticket, Ok(Confirmation::Done));
         } else if let Some(queue) = queue {
             self.operations.push(StoreOperation::Append {
+                stored: held.id,
                 queue: queue.destination.clone(),
                 message: Arc::clone(&held.message),
                 transaction: None,

@@ -1,29 +1,29 @@
 //! What the store is told, and what waits for it.
 
-use corriere_broker::store::{Removal, StoreError, StoreOperation};
+use std::collections::BTreeMap;
+
+use corriere_broker::store::{Removal, StoreError, StoreOperation, StoredId};
 use corriere_core::Timestamp;
 use corriere_core::provider::{AckKind, Confirmation, ProviderError};
 
 use super::world::*;
 
-/// An operation in short.
-fn line(operation: &StoreOperation) -> String {
+/// An operation in short; `names` is what was appended so far.
+fn line(names: &mut BTreeMap<StoredId, String>, operation: &StoreOperation) -> String {
     match operation {
-        StoreOperation::Append { queue, message, transaction } => {
+        StoreOperation::Append { stored, queue, message, transaction } => {
             let sequence = message.headers().message_id.as_ref().unwrap().sequence;
+            let double = names.insert(*stored, format!("{} {sequence}", queue.name()));
+            assert_eq!(double, None, "two messages are stored under one name");
             format!("append {} {sequence}{}", queue.name(), if transaction.is_some() { " tx" } else { "" })
         }
-        StoreOperation::Remove { stored, reason, transaction } => format!(
-            "remove {} {} {reason:?}{}",
-            stored.queue.name(),
-            stored.message.sequence,
-            if transaction.is_some() { " tx" } else { "" }
-        ),
+        StoreOperation::Remove { stored, reason, transaction } => {
+            format!("remove {} {reason:?}{}", names[stored], if transaction.is_some() { " tx" } else { "" })
+        }
         StoreOperation::DeliveryState { stored, failed_deliveries, not_before, conversion_failed } => {
             format!(
-                "state {} {} {failed_deliveries} {} {conversion_failed}",
-                stored.queue.name(),
-                stored.message.sequence,
+                "state {} {failed_deliveries} {} {conversion_failed}",
+                names[stored],
                 not_before.map_or(0, |Timestamp(at)| at)
             )
         }
@@ -34,7 +34,8 @@ fn line(operation: &StoreOperation) -> String {
 }
 
 fn lines(world: &World) -> Vec<String> {
-    world.operations.iter().map(line).collect()
+    let mut names = BTreeMap::new();
+    world.operations.iter().map(|operation| line(&mut names, operation)).collect()
 }
 
 #[test]

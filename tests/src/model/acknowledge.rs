@@ -30,6 +30,7 @@ impl Model {
                 | AckKind::Individual
                 | AckKind::Redelivered { .. }
                 | AckKind::Poison { .. }
+                | AckKind::Retained
         ) {
             subscription.hand_over(ack.last);
         }

@@ -1,6 +1,6 @@
 //! What the store would bring back: the batches that it confirmed, applied in their order.
 
-use corriere_broker::store::{StoreOperation, StoreTransaction, Stored};
+use corriere_broker::store::{StoreOperation, StoreTransaction, StoredId};
 use corriere_core::{Destination, MessageId, Timestamp};
 
 use super::{Judgement, Model, violation};
@@ -18,7 +18,7 @@ pub(super) struct Row {
 /// The durable state.
 #[derive(Debug, Default)]
 pub struct Durable {
-    rows: Vec<Row>,
+    rows: Vec<(StoredId, Row)>,
     staged: Vec<(StoreTransaction, StoreOperation)>,
     complaint: Option<String>,
 }
@@ -52,7 +52,7 @@ impl Durable {
 
     fn perform(&mut self, operation: &StoreOperation) {
         match operation {
-            StoreOperation::Append { queue, message, .. } => {
+            StoreOperation::Append { stored, queue, message, .. } => {
                 let row = Row {
                     queue: queue.clone(),
                     message: super::id_of(message),
@@ -63,19 +63,19 @@ impl Durable {
                 if !message.headers().is_persistent() {
                     self.complain(format!("a non-persistent message is stored: {row:?}"));
                 }
-                if self.rows.iter().any(|other| other.queue == row.queue && other.message == row.message) {
-                    self.complain(format!("a message is stored twice: {row:?}"));
+                if self.find(*stored).is_some() {
+                    self.complain(format!("two messages are stored under one name: {stored:?}, {row:?}"));
                 }
-                self.rows.push(row);
+                self.rows.push((*stored, row));
             }
-            StoreOperation::Remove { stored, .. } => match self.find(stored) {
+            StoreOperation::Remove { stored, .. } => match self.find(*stored) {
                 Some(index) => drop(self.rows.remove(index)),
                 None => self.complain(format!("what is not stored is removed: {stored:?}")),
             },
             StoreOperation::DeliveryState { stored, failed_deliveries, not_before, conversion_failed } => {
-                match self.find(stored) {
+                match self.find(*stored) {
                     Some(index) => {
-                        let row = &mut self.rows[index];
+                        let row = &mut self.rows[index].1;
                         row.failed = *failed_deliveries;
                         row.not_before = *not_before;
                         row.conversion_failed = *conversion_failed;
@@ -87,8 +87,16 @@ impl Durable {
         }
     }
 
-    fn find(&self, stored: &Stored) -> Option<usize> {
-        self.rows.iter().position(|row| row.queue == stored.queue && row.message == stored.message)
+    fn find(&self, stored: StoredId) -> Option<usize> {
+        self.rows.iter().position(|(other, _)| *other == stored)
+    }
+
+    /// Whether this is the name of that message of that queue.
+    pub(super) fn is(&self, stored: StoredId, queue: &Destination, message: &MessageId) -> bool {
+        self.find(stored).is_some_and(|index| {
+            let row = &self.rows[index].1;
+            row.queue == *queue && row.message == *message
+        })
     }
 
     fn complain(&mut self, complaint: String) {
@@ -123,7 +131,7 @@ impl Model {
             .durable
             .rows
             .iter()
-            .map(|row| Row { not_before: pending(row.not_before), ..row.clone() })
+            .map(|(_, row)| Row { not_before: pending(row.not_before), ..row.clone() })
             .collect();
         expected.sort_unstable();
         stored.sort_unstable();
@@ -132,6 +140,9 @@ impl Model {
         }
         if let Some(row) = stored.iter().find(|row| !expected.contains(row)) {
             violation!("a crash would bring back {row:?}");
+        }
+        if stored.len() != expected.len() {
+            violation!("a crash would bring back {stored:?} where {expected:?} is");
         }
         Ok(())
     }

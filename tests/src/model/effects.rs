@@ -7,7 +7,7 @@ use corriere_core::{Destination, Message, Timestamp};
 
 use super::entry::{DeadLetter, Death, id_of};
 use super::session::Origin;
-use super::{Batch, Judgement, Model, violation};
+use super::{Batch, Entering, Judgement, Model, violation};
 
 impl Model {
     /// Judges the effects that the machine gave for the input that [`Model::take`] took last. `counts` asks the
@@ -58,7 +58,9 @@ impl Model {
                     let Some(transaction) = asked else { violation!("nobody asked for {operation:?}") };
                     transaction.commit_batch = Some(id);
                 }
-                StoreOperation::Append { queue, message, transaction: Some((identity, transaction)) } => {
+                StoreOperation::Append {
+                    queue, message, transaction: Some((identity, transaction)), ..
+                } => {
                     let key = self.transaction_key(identity, transaction);
                     let Some(key) = key else { violation!("{operation:?} is of no open transaction") };
                     self.note_transacted_append(&key, queue, message)?;
@@ -102,23 +104,24 @@ impl Model {
                 continue;
             }
             let entering = &self.entering[index];
-            let taken: Vec<BatchId> = self.entering[..index]
-                .iter()
-                .filter(|other| {
+            // One message of a topic may enter a dead letter queue once for each of its subscriptions.
+            let taken_from = |batch: BatchId| {
+                let same = |other: &&Entering| {
                     other.queue == entering.queue && id_of(&other.message) == id_of(&entering.message)
-                })
-                .filter_map(|other| other.batch)
-                .collect();
+                };
+                self.entering[..index].iter().filter(same).filter(|other| other.batch == Some(batch)).count()
+            };
             let found = self.batches.iter().find_map(|batch| {
-                let appended = batch.operations.iter().find_map(|operation| match operation {
-                    StoreOperation::Append { queue, message, transaction: None }
+                let mut appended = batch.operations.iter().filter_map(|operation| match operation {
+                    StoreOperation::Append { queue, message, transaction: None, .. }
                         if *queue == entering.queue && id_of(message) == id_of(&entering.message) =>
                     {
                         Some(message)
                     }
                     _ => None,
-                })?;
-                (!taken.contains(&batch.id)).then(|| (batch, std::sync::Arc::clone(appended)))
+                });
+                let appended = appended.nth(taken_from(batch.id))?;
+                Some((batch, std::sync::Arc::clone(appended)))
             });
             let Some((batch, message)) = found else {
                 violation!("{} was not given to the store for {}", id_of(&entering.message), entering.queue);
@@ -132,7 +135,7 @@ impl Model {
                     let is_removed = letter.source.is_topic()
                         || batch.operations.iter().any(|operation| {
                             matches!(operation, StoreOperation::Remove { stored, .. }
-                                if stored.queue == letter.source && stored.message == id_of(&message))
+                                if self.durable.is(*stored, &letter.source, &id_of(&message)))
                         });
                     if !is_removed {
                         violation!("{} is moved to {} in two batches", id_of(&message), entering.queue);
