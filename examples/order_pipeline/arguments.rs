@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -28,7 +29,17 @@ pub(crate) struct Arguments {
     /// How often the input is published, each time under other order numbers.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
+    /// After how many seconds in which nothing moves the run is given up.
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    patience: u64,
     /// Print the summary as JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+impl Arguments {
+    /// How long everything may stand still.
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_secs(self.patience)
+    }
 }

@@ -42,7 +42,7 @@ fn fail(why: impl Display) -> ExitCode {
 async fn run(arguments: &Arguments) -> Result<Summary, RunError> {
     let entries = input::read(&arguments.orders, &arguments.lines)?;
     let app = start(arguments).await?;
-    let summary = run::run(&app, &entries, arguments.repeat).await;
+    let summary = run::run(&app, &entries, arguments.repeat, arguments.patience()).await;
     app.stop().await;
     let summary = summary?;
     summary.print(arguments.json)?;

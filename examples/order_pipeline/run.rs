@@ -1,12 +1,13 @@
 //! One run: publish, wait until nothing is under way, count.
 
+use std::fmt::Write;
 use std::io;
 use std::time::{Duration, Instant};
 
 use corriere::broker::Counts;
 use corriere::config::UnknownDestination;
 use corriere::prelude::*;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use thiserror::Error;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep;
@@ -19,8 +20,6 @@ use crate::summary::{DeadLetters, Summary};
 const IN_FLIGHT: usize = 64;
 /// How often the broker's counts are looked at.
 const GLANCE: Duration = Duration::from_millis(20);
-/// How long everything may stand still.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a run did not come to its end.
 #[derive(Debug, Error)]
@@ -39,19 +38,24 @@ pub(crate) enum RunError {
     #[error("cannot print the summary: {0}")]
     Print(#[from] io::Error),
     #[error(
-        "nothing has moved for {} s: {published} of {expected} orders are published, {orders} of them are still on `orders`, \
-         and {emails} e-mails are still on `emails`",
-        PATIENCE.as_secs()
+        "nothing has moved for {patience:?}: {published} of {expected} orders are published, {orders} of them are still on \
+         `orders`, and {emails} e-mails are still on `emails`"
     )]
-    Stalled { expected: u64, published: u64, orders: u64, emails: u64 },
+    Stalled { patience: Duration, expected: u64, published: u64, orders: u64, emails: u64 },
 }
 
-/// Publishes the entries in each of so many rounds, waits until nothing is under way any more, and counts.
-pub(crate) async fn run(app: &Application, entries: &[Entry], rounds: u32) -> Result<Summary, RunError> {
+/// Publishes the entries in each of so many rounds, waits until nothing is under way any more, and counts. Gives up when
+/// everything stands still for longer than `patience`.
+pub(crate) async fn run(
+    app: &Application,
+    entries: &[Entry],
+    rounds: u32,
+    patience: Duration,
+) -> Result<Summary, RunError> {
     let begin = Instant::now();
     let expected = entries.len() as u64 * u64::from(rounds);
     let ((), Counted { orders, emails }) =
-        tokio::try_join!(publish(app, entries, rounds), finish(app, expected))?;
+        tokio::try_join!(publish(app, entries, rounds), finish(app, expected, patience))?;
     let seconds = begin.elapsed().as_secs_f64();
     Ok(Summary {
         orders: orders.enqueued,
@@ -92,7 +96,7 @@ struct Counted {
 
 /// Waits until all expected orders came and nothing is on the queues any more. That may take any time as long as something
 /// moves.
-async fn finish(app: &Application, expected: u64) -> Result<Counted, RunError> {
+async fn finish(app: &Application, expected: u64, patience: Duration) -> Result<Counted, RunError> {
     let broker = app.broker().ok_or(RunError::NoBroker)?;
     let orders = app.destinations().queue("orders")?;
     let emails = app.destinations().queue("emails")?;
@@ -113,9 +117,10 @@ async fn finish(app: &Application, expected: u64) -> Result<Counted, RunError> {
         }
         if now != last {
             (last, moved) = (now, Instant::now());
-        } else if moved.elapsed() > PATIENCE {
+        } else if moved.elapsed() > patience {
             let published = orders.enqueued;
             return Err(RunError::Stalled {
+                patience,
                 expected,
                 published,
                 orders: orders.pending,
@@ -140,6 +145,11 @@ async fn dead_letters(app: &Application) -> Result<DeadLetters, Error> {
 }
 
 fn style() -> ProgressStyle {
-    let style = "{bar:40.cyan/dim} {human_pos}/{human_len} orders  {per_sec}  {elapsed}";
-    ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar())
+    let rate = |state: &ProgressState, out: &mut dyn Write| {
+        let rate = state.pos() as f64 / state.elapsed().as_secs_f64();
+        let _ = write!(out, "{rate:.0}/s");
+    };
+    ProgressStyle::with_template("{bar:40.cyan/dim} {human_pos}/{human_len} orders  {rate}  {elapsed}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar())
+        .with_key("rate", rate)
 }

@@ -98,3 +98,18 @@ fn an_email_that_cannot_be_written_is_tried_again_and_then_a_dead_letter() {
     assert_eq!((json.orders, json.emails, json.dead_letters), (320, 299, 21));
     assert_eq!(json.redeliveries, 6);
 }
+
+#[test]
+fn a_run_that_stands_still_ends_and_says_what_is_missing() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir_all(directory.path().join("outbox/order-5001.eml")).unwrap();
+    let arguments = ["--outbox", "outbox", "--patience", "1"];
+    // The e-mail that cannot be written would be tried again only after hours.
+    let environment = [("CORRIERE__BROKER__REDELIVERY__INITIAL_DELAY", "5h")];
+    let ended = Program::start_with(directory, "order_pipeline", arguments, &environment).end();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let missing =
+        "nothing has moved for 1s: 320 of 320 orders are published, 0 of them are still on `orders`";
+    assert!(ended.stderr.contains(missing), "{ended:?}");
+    assert_eq!(ended.stdout, "");
+}

@@ -76,8 +76,19 @@ impl Program {
         name: &str,
         arguments: impl IntoIterator<Item = A>,
     ) -> Self {
+        Self::start_with(directory, name, arguments, &[])
+    }
+
+    /// Starts the example of this name in `directory`, with these variables in its environment.
+    pub(crate) fn start_with<A: AsRef<OsStr>>(
+        directory: TempDir,
+        name: &str,
+        arguments: impl IntoIterator<Item = A>,
+        environment: &[(&str, &str)],
+    ) -> Self {
         let child = Command::new(PROGRAMS.join(name))
             .args(arguments)
+            .envs(environment.iter().copied())
             .current_dir(directory.path())
             .stdin(Stdio::null())
             .stdout(File::create(directory.path().join("stdout")).unwrap())
