@@ -1,5 +1,7 @@
 //! The examples as their users run them, foremost the order pipeline: every order becomes an e-mail or a dead letter.
 
+#![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
+
 mod program;
 mod readme;
 mod reference;
