@@ -3,6 +3,7 @@
 mod support;
 
 mod failures;
+mod observing;
 mod prefetch;
 mod reconnecting;
 mod replies;

@@ -159,3 +159,38 @@ async fn a_blocking_listener_joins_the_transaction() {
     assert_eq!(world.left_in("audit").await.len(), 1);
     assert_eq!(world.left_in("replies").await.len(), 1);
 }
+
+#[jms_listener(queue = "q", send_to = "replies")]
+async fn with_an_illegal_property(text: String) -> Reply<String> {
+    Reply::new(text).property("not-a-name", 1)
+}
+
+#[tokio::test]
+async fn a_reply_that_cannot_be_made_is_no_reason_to_try_again() {
+    let world = World::new().await;
+    let _container = world.start(with_an_illegal_property::DEF).await;
+    world.send("q", "x").await;
+    assert_eq!(world.ends.wait_for(1).await[0].kind, EndKind::DeadLettered);
+    assert_eq!(world.counts("replies").enqueued, 0);
+    assert_eq!(world.left_in("DLQ.q").await.len(), 1);
+}
+
+#[jms_listener(id = "local", queue = "local")]
+#[jms_listener(id = "export", queue = "export", ack = "transacted", send_to = "replies")]
+async fn on_either(text: String, log: Bean<Log>) -> String {
+    log.add(text.clone());
+    text
+}
+
+#[tokio::test]
+async fn a_function_with_two_attributes_is_two_listeners() {
+    let world = World::new().await;
+    let _local = world.start(on_either::LOCAL).await;
+    let _export = world.start(on_either::EXPORT).await;
+    world.send("local", "one").await;
+    world.ends.wait_for(1).await;
+    world.send("export", "two").await;
+    let ends = world.ends.wait_for(2).await;
+    assert_eq!(ends.iter().map(|end| end.listener).collect::<Vec<_>>(), ["local", "export"]);
+    assert_eq!(world.left_in("replies").await, [("two".to_owned(), 1)]);
+}

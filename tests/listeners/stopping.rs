@@ -63,6 +63,25 @@ async fn a_run_that_hangs_is_ended_at_the_deadline_and_named() {
     assert_eq!(world.log.all(), ["one"], "it did not go on");
 }
 
+#[tokio::test]
+async fn what_waits_behind_a_run_goes_to_others_as_soon_as_the_stop_begins() {
+    let world = World::new().await;
+    let container = world.start(at_the_gate::DEF).await;
+    for text in ["one", "two", "three"] {
+        world.send("a", text).await;
+    }
+    world.log.wait_for(1).await;
+    let stop = tokio::spawn({
+        let container = container.clone();
+        async move { container.stop().await }
+    });
+    until("the buffered ones are back", || world.counts("a").in_flight == 1).await;
+    assert_eq!(world.left_in("a").await, [("two".to_owned(), 1), ("three".to_owned(), 1)]);
+    world.log.gate.add_permits(1);
+    assert!(in_time("the stop", stop).await.unwrap().is_clean());
+    assert_eq!(world.ends.kinds(), [EndKind::Settled]);
+}
+
 #[jms_listener(queue = "a")]
 fn blocks_for_ever(text: String, log: Bean<Log>) {
     log.add(&text);

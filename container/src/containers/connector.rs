@@ -52,7 +52,6 @@ impl Connector {
                     if attempt > 1 {
                         tracing::info!(listener = self.listener, attempt, "connected again");
                     }
-                    self.set_failure(None);
                     return connection.insert(made).clone();
                 }
                 Err(error) => self.report(attempt, &error),
@@ -65,15 +64,24 @@ impl Connector {
         self.back_off.reset();
     }
 
-    /// Waits before the next attempt to receive over a connection that by itself is well.
-    pub(super) async fn pause_after(&self, error: &Error) {
-        let attempt = self.back_off.count_attempt();
-        self.report(attempt, error);
-        tokio::time::sleep(self.back_off.pause()).await;
+    /// A consumer is at the broker.
+    pub(super) fn subscribed(&self) {
         self.set_failure(None);
     }
 
-    /// Why there is no connection at the moment.
+    /// Receiving over `connection` has failed. Where the connection is well by itself, this waits before the next attempt;
+    /// where it is lost, making a new one has its own pauses.
+    pub(super) async fn failed(&self, error: &Error, connection: &Connection) {
+        if !connection.is_open() {
+            self.set_failure(Some(error.to_string()));
+            return;
+        }
+        let attempt = self.back_off.count_attempt();
+        self.report(attempt, error);
+        tokio::time::sleep(self.back_off.pause()).await;
+    }
+
+    /// Why nothing can be received at the moment.
     pub(super) fn failure(&self) -> Option<String> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -201,9 +201,12 @@ async fn send_reply(
 ) -> Result<(), Error> {
     let request = delivery.headers();
     let Some(destination) = request.reply_to.as_ref().or(shared.settings.send_to.as_ref()) else {
-        tracing::warn!(
-            "a reply is dropped: the request has no JMSReplyTo and the listener no `send_to`; the request is settled"
-        );
+        // Once is enough: it is how the listener is configured, not what happened to this request.
+        if !shared.reply_warning_given.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                "replies are dropped: the request has no JMSReplyTo and the listener no `send_to`; the request is settled"
+            );
+        }
         return Ok(());
     };
     let request_id = || request.message_id.as_ref().map(|id| id.to_string().into());

@@ -1,6 +1,6 @@
 //! What a container's handle, its workers and its end have in common.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::runtime::Handle;
@@ -25,6 +25,7 @@ pub(super) struct Shared {
     /// Follows the pool.
     pub(super) summary: watch::Sender<Summary>,
     pub(super) report: watch::Sender<Option<StopReport>>,
+    pub(super) reply_warning_given: AtomicBool,
     runtime: Handle,
     pool: Mutex<Pool>,
 }
@@ -48,6 +49,7 @@ impl Shared {
             state: watch::Sender::new(ContainerState::Running),
             summary: watch::Sender::new(Summary::default()),
             report: watch::Sender::new(None),
+            reply_warning_given: AtomicBool::new(false),
             runtime,
             pool: Mutex::new(Pool::new(*concurrency)),
             settings,

@@ -33,7 +33,7 @@ pub struct ContainerStatus {
     pub failed: u64,
     /// Runs that panicked since the start.
     pub panicked: u64,
-    /// Why there is no connection at the moment.
+    /// Why nothing can be received at the moment.
     pub connection_error: Option<String>,
 }
 

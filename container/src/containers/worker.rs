@@ -54,9 +54,10 @@ impl Worker {
     async fn session(&self) -> Session {
         let mode = self.shared.settings.acknowledge.session_mode();
         loop {
-            match self.shared.connector.connection().await.create_session(mode).await {
+            let connection = self.shared.connector.connection().await;
+            match connection.create_session(mode).await {
                 Ok(session) => return session,
-                Err(error) => self.shared.connector.pause_after(&error).await,
+                Err(error) => self.shared.connector.failed(&error, &connection).await,
             }
         }
     }
@@ -87,7 +88,7 @@ impl Worker {
                 Some(open) => open,
                 None => match self.open_consumer(&session).await {
                     Ok(opened) => consumer.insert(opened),
-                    Err(error) => return self.give_up(&error).await,
+                    Err(error) => return self.give_up(&session, &error).await,
                 },
             };
             let waited = tokio::select! {
@@ -116,7 +117,7 @@ impl Worker {
                 }
                 Waited::Changed => {}
                 Waited::Closed => return Next::NewSession,
-                Waited::Failed(error) => return self.give_up(&error).await,
+                Waited::Failed(error) => return self.give_up(&session, &error).await,
             }
         }
     }
@@ -133,23 +134,45 @@ impl Worker {
         }
         let handled = run::handle(&self.shared, session, delivery, run);
         tokio::pin!(handled);
-        while consumer.is_some() && self.shared.pool().concurrency().upper() > 1 {
+        // What waits in this worker's buffer waits for this worker. Without its consumer it goes to others, and the message
+        // at hand stays the session's to settle.
+        if let Some(open) = consumer {
             tokio::select! {
                 after = &mut handled => return after,
-                () = tokio::time::sleep(LOOK_FOR_BACKLOG) => {}
-            }
-            // What waits in this worker's buffer waits for this worker, also while another has nothing to do. Without its
-            // consumer it goes to others, and the message at hand stays the session's to settle.
-            if consumer.as_ref().is_some_and(Consumer::has_backlog) && self.others_could_work() {
-                self.drop_consumer(consumer);
+                () = self.not_needed_here(open) => self.drop_consumer(consumer),
             }
         }
         handled.await
     }
 
+    /// Completes when the messages in the buffer of a busy worker are better off elsewhere.
+    async fn not_needed_here(&self, consumer: &Consumer) {
+        let is_topic = self.shared.settings.destination.is_topic();
+        let mut state = self.shared.state.subscribe();
+        let leaves = state.wait_for(|state| match state {
+            ContainerState::Running => false,
+            ContainerState::Paused => !is_topic,
+            ContainerState::Stopping | ContainerState::Stopped => true,
+        });
+        let others = async {
+            loop {
+                tokio::time::sleep(LOOK_FOR_BACKLOG).await;
+                if consumer.has_backlog() && self.others_could_work() {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            // The sender lives in `shared`, so this cannot fail.
+            _ = leaves => {}
+            () = others, if self.shared.pool().concurrency().upper() > 1 => {}
+        }
+    }
+
     async fn open_consumer(&self, session: &Session) -> Result<Consumer, Error> {
         let destination = &self.shared.settings.destination;
         let consumer = session.create_consumer_with_prefetch(destination, self.prefetch()).await?;
+        self.shared.connector.subscribed();
         self.shared.change(|pool| pool.set_subscribed(self.number, true));
         Ok(consumer)
     }
@@ -159,13 +182,14 @@ impl Worker {
         self.shared.change(|pool| pool.set_subscribed(self.number, false));
     }
 
-    /// After a failure: a new session, at once when the connection has to be made anew, which has its own pauses.
-    async fn give_up(&self, error: &Error) -> Next {
+    /// After a failure: a new session, after a pause.
+    async fn give_up(&self, session: &Session, error: &Error) -> Next {
         self.shared.change(|pool| pool.set_subscribed(self.number, false));
+        let connection = session.connection();
         tokio::select! {
             biased;
             () = self.shared.ending() => Next::End,
-            () = self.shared.connector.pause_after(error) => Next::NewSession,
+            () = self.shared.connector.failed(error, &connection) => Next::NewSession,
         }
     }
 

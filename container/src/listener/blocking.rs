@@ -1,27 +1,24 @@
 //! Listeners that block.
 
+use corriere_templates::MessageConverter;
 use tokio::task::spawn_blocking;
 use tracing::Span;
 
 use super::current::ContainerId;
-use super::{IntoOutcome, Invocation, Outcome};
+use super::{Invocation, Outcome};
 
 /// Runs a blocking listener on a thread of its own. The thread is part of the listener's session, so a template in it
 /// joins the transaction. A panic goes on in who awaits this.
 ///
 /// Dropping the future leaves the thread running; nothing can end it.
-pub async fn call_blocking<R, Kind>(
+pub async fn call_blocking(
     invocation: &Invocation,
-    function: impl FnOnce() -> R + Send + 'static,
-) -> Outcome
-where
-    R: IntoOutcome<Kind>,
-{
+    function: impl FnOnce(&dyn MessageConverter) -> Outcome + Send + 'static,
+) -> Outcome {
     let session = invocation.session().clone();
     let converter = invocation.converter().clone();
     let (span, container) = (Span::current(), ContainerId::current());
-    let call =
-        move || session.run_blocking_handler(|| span.in_scope(|| function().into_outcome(&*converter)));
+    let call = move || session.run_blocking_handler(|| span.in_scope(|| function(&*converter)));
     let call = move || match container {
         Some(container) => container.sync_scope(call),
         None => call(),

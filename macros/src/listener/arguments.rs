@@ -73,6 +73,7 @@ impl Listener {
     pub(super) fn read(arguments: TokenStream) -> Result<Self> {
         let mut errors = Error::accumulator();
         let mut items = NestedMeta::parse_meta_list(arguments)?;
+        let says_destination = items.iter().any(is_destination);
         items.retain(|item| match not_available_yet(item).or_else(|| misshapen(item)) {
             Some(error) => {
                 errors.push(error);
@@ -81,7 +82,11 @@ impl Listener {
             None => true,
         });
         let keys = errors.handle(Keys::from_list(&items));
-        let destination = keys.as_ref().and_then(|keys| errors.handle(keys.destination()));
+        let destination = keys.as_ref().and_then(|keys| {
+            // A destination that is there and cannot be read was reported already.
+            let is_missing = keys.queue.is_none() && keys.topic.is_none();
+            if is_missing && says_destination { None } else { errors.handle(keys.destination()) }
+        });
         if let Some(keys) = &keys {
             for (name, value) in
                 [("send_to", &keys.send_to), ("id", &keys.id), ("container", &keys.container)]
@@ -186,6 +191,10 @@ pub(super) fn constant_name(id: &str) -> String {
         .chars()
         .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' });
     start.chars().chain(letters).collect()
+}
+
+fn is_destination(item: &NestedMeta) -> bool {
+    matches!(item, NestedMeta::Meta(meta) if meta.path().is_ident("queue") || meta.path().is_ident("topic"))
 }
 
 fn not_available_yet(item: &NestedMeta) -> Option<Error> {

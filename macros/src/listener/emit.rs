@@ -128,13 +128,13 @@ fn run(function: &Function) -> TokenStream {
         }
     });
     let (ty, kind) = (&returned.ty, &returned.kind);
-    let span = returned.span;
+    let converter = Ident::new("converter", Span::mixed_site());
+    let into_outcome = |call: TokenStream, converter: TokenStream| quote_spanned!(returned.span=> <#ty as #private::IntoOutcome<#kind>>::into_outcome(#call, #converter));
     let called = if function.blocking {
-        let call = quote!(move || #name(#(#values),*));
-        quote_spanned!(span=> #private::call_blocking::<#ty, #kind>(#invocation, #call).await)
+        let outcome = into_outcome(quote!(#name(#(#values),*)), quote!(#converter));
+        quote!(#private::call_blocking(#invocation, move |#converter| #outcome).await)
     } else {
-        let call = quote!(#name(#(#values),*).await);
-        quote_spanned!(span=> <#ty as #private::IntoOutcome<#kind>>::into_outcome(#call, &**#invocation.converter()))
+        into_outcome(quote!(#name(#(#values),*).await), quote!(&**#invocation.converter()))
     };
     quote! {
         fn run(#invocation: &mut #private::Invocation) -> #private::BoxFuture<'_, #private::Outcome> {

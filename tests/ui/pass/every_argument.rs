@@ -36,7 +36,8 @@ impl FromDelivery for Tenant {
 header! {
     /// Whose order it is.
     pub TenantId = "tenant": String;
-    Attempt = "attempt": i32
+    /// How often it was tried.
+    pub Attempt = "attempt": i32
 }
 
 /// Takes orders.
@@ -60,6 +61,8 @@ pub async fn on_order(
     Ok(Reply::new(Receipt { order: order.id }).property("tenant", "x"))
 }
 
+header! { Private = "private": bool }
+
 #[jms_listener(queue = "a")]
 async fn nothing() {}
 
@@ -69,7 +72,7 @@ async fn optional_payload(Payload(order): Payload<Option<Order>>) -> Option<Rece
 }
 
 #[jms_listener(queue = "c", ack = "manual")]
-async fn optional_reply(_order: Option<Order>) -> Result<Option<Reply<Receipt>>, std::io::Error> {
+async fn optional_reply(_order: Option<Order>, _private: Header<Private>) -> Result<Option<Reply<Receipt>>, std::io::Error> {
     Ok(None)
 }
 
@@ -106,7 +109,7 @@ fn main() {
     assert_eq!(twice::DEFS.map(|listener| listener.id), ["local", "export.orders"]);
     assert_eq!(twice::EXPORT_ORDERS.destination.name(), "g.export");
     assert_eq!(twice::LOCAL.destination.name(), "g");
-    assert_eq!(corriere::listener::ListenerDef::all().len(), 9);
+    assert_eq!(corriere::listener::ListenerDef::all().len(), 10);
 
     #[jms_listener(queue = "h")]
     async fn within_a_function() {}

@@ -1,0 +1,114 @@
+//! What is said of deliveries while they happen: spans and ends.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use corriere::containers::EndKind;
+use corriere::prelude::*;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::FmtSpan;
+
+use crate::support::{World, json, until};
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Lines {
+    fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'a> MakeWriter<'a> for Lines {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        self.clone()
+    }
+}
+
+#[jms_listener(queue = "observed")]
+async fn on_observed(text: String) -> Result<(), ListenerError> {
+    match text.as_str() {
+        "panic" => panic!("oh"),
+        "bad" => Err(ListenerError::dead_letter("no")),
+        _ => Ok(()),
+    }
+}
+
+#[tokio::test]
+async fn a_failed_run_is_recorded_as_failed_in_its_span() {
+    let lines = Lines::default();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(lines.clone())
+        .with_ansi(false)
+        .with_span_events(FmtSpan::CLOSE)
+        .finish();
+    // For the whole process: a place in the code that another thread came by first, without a subscriber, would stay mute
+    // for a subscriber of this thread alone.
+    tracing::subscriber::set_global_default(subscriber).unwrap();
+    let world = World::new().await;
+    let _container = world.start(on_observed::DEF).await;
+    let mut message = json("good");
+    message.headers_mut().correlation_id = Some("conversation".into());
+    message.set_property("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").unwrap();
+    world.send_message("observed", &message).await;
+    world.send("observed", "bad").await;
+    world.send("observed", "panic").await;
+    world.ends.wait_for(3).await;
+    let closed = |lines: &Lines| {
+        let text = lines.text();
+        let spans = text.lines().filter(|line| {
+            line.contains("process{") && line.contains("name=\"observed\"") && line.contains("close")
+        });
+        spans.map(str::to_owned).collect::<Vec<_>>()
+    };
+    until("three spans are closed", || closed(&lines).len() == 3).await;
+    let [good, bad, panicked] = &closed(&lines)[..] else { unreachable!() };
+    for expected in [
+        "messaging.system=\"corriere\"",
+        "messaging.operation.type=\"process\"",
+        "messaging.destination.name=\"observed\"",
+        "messaging.message.id=ID:",
+        "messaging.message.conversation_id=\"conversation\"",
+        "traceparent=\"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\"",
+        "messaging.outcome=Settled",
+    ] {
+        assert!(good.contains(expected), "{expected} is missing in {good}");
+    }
+    assert!(!good.contains("ERROR"), "{good}");
+    for (span, kind, outcome) in [(bad, "listener_error", "DeadLettered"), (panicked, "panic", "Redelivered")]
+    {
+        assert!(span.contains("otel.status_code=\"ERROR\""), "{span}");
+        assert!(span.contains(&format!("error.type=\"{kind}\"")), "{span}");
+        assert!(span.contains(&format!("messaging.outcome={outcome}")), "{span}");
+    }
+}
+
+#[jms_listener(queue = "told")]
+async fn on_told() -> Result<(), ListenerError> {
+    Err(ListenerError::dead_letter("no"))
+}
+
+#[tokio::test]
+async fn the_observer_is_told_after_the_message_has_found_its_end() {
+    let world = World::new().await;
+    let _container = world.start(on_told::DEF).await;
+    world.send("told", "bad").await;
+    let ends = world.ends.wait_for(1).await;
+    assert_eq!(world.counts("DLQ.told").pending, 1, "no waiting is needed after that");
+    let end = &ends[0];
+    assert_eq!((end.listener, end.delivery_count, end.kind), ("on_told", 1, EndKind::DeadLettered));
+    assert_eq!(end.failure.as_deref(), Some("no"));
+    assert!(end.message_id.is_some() && !end.panicked);
+}
