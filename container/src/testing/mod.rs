@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use corriere_broker::Broker;
 use corriere_broker::store::MemoryStore;
 use corriere_core::{Clock, Timestamp};
+use tracing::level_filters::LevelFilter;
 
 use crate::application::{Application, ApplicationBuilder, broker_settings};
 use crate::config::Document;
@@ -126,6 +127,7 @@ where
     F: FnOnce(TestApp) -> T,
     T: Future,
 {
+    log_if_asked();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -135,4 +137,14 @@ where
     // A blocking listener that hangs must not keep a test that is over.
     runtime.shutdown_background();
     output
+}
+
+/// With `RUST_LOG` set, the log is part of a test's output.
+fn log_if_asked() {
+    let level = std::env::var("RUST_LOG").ok().and_then(|level| level.trim().parse::<LevelFilter>().ok());
+    if let Some(level) = level {
+        let subscriber = tracing_subscriber::fmt().with_test_writer().with_max_level(level).finish();
+        // This fails where there is a subscriber already, such as that of the test before.
+        let _ = tracing::subscriber::set_global_default(subscriber);
+    }
 }
