@@ -14,12 +14,12 @@ struct Arguments {
 }
 
 /// The implementation unchanged, with the registration beside it, or with an error beside it.
-pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let registration = registration(arguments, item.clone()).unwrap_or_else(|error| error);
+pub(crate) fn expand(arguments: TokenStream, item: &TokenStream) -> TokenStream {
+    let registration = registration(arguments, item).unwrap_or_else(|error| error);
     quote! { #item #registration }
 }
 
-fn registration(arguments: TokenStream, item: TokenStream) -> Result<TokenStream, TokenStream> {
+fn registration(arguments: TokenStream, item: &TokenStream) -> Result<TokenStream, TokenStream> {
     let implementation: ItemImpl = syn::parse2(item.clone()).map_err(|_| {
         Error::new_spanned(
             item,

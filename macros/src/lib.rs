@@ -69,7 +69,7 @@ pub fn jms_listener(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn bean(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    bean::expand(arguments.into(), item.into()).into()
+    bean::expand(arguments.into(), &item.into()).into()
 }
 
 /// Runs an `async fn main` in a runtime with several threads, its log on standard error.
@@ -86,7 +86,7 @@ pub fn bean(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    main_attribute::expand(arguments.into(), item.into()).into()
+    main_attribute::expand(arguments.into(), &item.into()).into()
 }
 
 /// Makes an async function with an argument `TestApp` a test with a broker and a clock of its own.
@@ -103,5 +103,5 @@ pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn test(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    test_attribute::expand(arguments.into(), item.into()).into()
+    test_attribute::expand(arguments.into(), &item.into()).into()
 }

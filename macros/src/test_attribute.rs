@@ -5,8 +5,8 @@ use quote::quote;
 use syn::{Error, FnArg, ItemFn};
 
 /// A test that runs the function with an application of its own, or the function with an error beside it.
-pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    match checked(arguments, item.clone()) {
+pub(crate) fn expand(arguments: TokenStream, item: &TokenStream) -> TokenStream {
+    match checked(arguments, item) {
         Ok(function) => {
             let ItemFn { attrs, vis, sig, block, .. } = &function;
             let (name, output) = (&sig.ident, &sig.output);
@@ -26,7 +26,7 @@ pub(crate) fn expand(arguments: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-fn checked(arguments: TokenStream, item: TokenStream) -> Result<ItemFn, Error> {
+fn checked(arguments: TokenStream, item: &TokenStream) -> Result<ItemFn, Error> {
     if !arguments.is_empty() {
         return Err(Error::new_spanned(arguments, "`#[corriere::test]` takes no arguments"));
     }

@@ -103,8 +103,8 @@ fn every_table_and_key_is_read() {
     assert_eq!(template.time_to_live, Some(Duration::from_secs(3_600)));
     let factory = template.connection_factory.as_ref().unwrap();
     assert_eq!(factory.value, "main");
-    assert_eq!(factory.place.key, "templates.order_template.connection_factory");
-    assert_eq!(factory.place.origin, Origin::File { name: "config.toml".to_owned(), line: Some(28) });
+    assert_eq!(factory.place.key(), "templates.order_template.connection_factory");
+    assert_eq!(*factory.place.origin(), Origin::File { name: "config.toml".to_owned(), line: Some(28) });
 
     let container = configuration.listener_containers.get("default").unwrap();
     assert_eq!(container.concurrency, Some(Concurrency::new(1, 4)));

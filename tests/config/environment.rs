@@ -48,7 +48,7 @@ fn a_variable_wins_over_the_file_and_says_so() {
     let configuration =
         read(&[("CORRIERE__DESTINATIONS__ORDERS__QUEUE", "other"), ("CORRIERE__BEANS__MAILER__TYPE", "t")]);
     assert_eq!(configuration.destinations.queue("orders").unwrap().name(), "other");
-    let origin = &configuration.beans.get("mailer").unwrap().bean_type.place.origin;
+    let origin = configuration.beans.get("mailer").unwrap().bean_type.place.origin();
     assert_eq!(*origin, Origin::Environment { variable: "CORRIERE__BEANS__MAILER__TYPE".to_owned() });
 }
 

@@ -24,7 +24,8 @@ pub(super) fn factories(
         match made {
             Ok(factory) => factories.push((name.to_owned(), factory)),
             Err(source) => {
-                problems.push(ConfigError::ConnectionFactory { place: table.url.place.clone(), source });
+                let (place, source) = (table.url.place.clone(), Box::new(source));
+                problems.push(ConfigError::ConnectionFactory { place, source });
             }
         }
     }

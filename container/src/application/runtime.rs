@@ -30,6 +30,8 @@ fn log_to_standard_error() {
     // This fails where there is a subscriber already, which is to be kept.
     let is_ours = tracing::subscriber::set_global_default(subscriber).is_ok();
     if is_ours && level.is_err() && !wanted.is_empty() {
-        tracing::warn!("RUST_LOG is `{wanted}`; expected error, warn, info, debug, trace or off, so it is info");
+        tracing::warn!(
+            "RUST_LOG is `{wanted}`; expected error, warn, info, debug, trace or off, so it is info"
+        );
     }
 }

@@ -161,7 +161,7 @@ pub enum ConfigError {
         /// The key.
         place: Place,
         /// What is wrong with it.
-        source: corriere_core::Error,
+        source: Box<corriere_core::Error>,
     },
     /// A destination that is not one.
     #[error("{place}: {source}")]
@@ -197,11 +197,13 @@ impl ConfigError {
 
 /// Where in the configuration: a key, and what set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The key with its tables, such as `templates.order_template.receive_timeout`.
-    pub key: String,
-    /// What set it.
-    pub origin: Origin,
+pub struct Place(Box<PlaceParts>);
+
+// Boxed because nearly every error has one, and errors should be small to return.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct PlaceParts {
+    key: String,
+    origin: Origin,
 }
 
 /// What set a key.
@@ -228,17 +230,34 @@ impl Place {
     /// A key that was set, or should have been, in the program.
     #[must_use]
     pub fn in_code(key: impl Into<String>) -> Self {
-        Self { key: key.into(), origin: Origin::Code }
+        Self::new(key.into(), Origin::Code)
+    }
+
+    pub(super) fn new(key: String, origin: Origin) -> Self {
+        Self(Box::new(PlaceParts { key, origin }))
+    }
+
+    /// The key with its tables, such as `templates.order_template.receive_timeout`.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.0.key
+    }
+
+    /// What set it.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.0.origin
     }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.origin {
-            Origin::File { name, line: Some(line) } => write!(f, "`{}` ({name}, line {line})", self.key),
-            Origin::File { name, line: None } => write!(f, "`{}` ({name})", self.key),
-            Origin::Environment { variable } => write!(f, "`{}` (environment variable {variable})", self.key),
-            Origin::Code => write!(f, "`{}`", self.key),
+        let PlaceParts { key, origin } = &*self.0;
+        match origin {
+            Origin::File { name, line: Some(line) } => write!(f, "`{key}` ({name}, line {line})"),
+            Origin::File { name, line: None } => write!(f, "`{key}` ({name})"),
+            Origin::Environment { variable } => write!(f, "`{key}` (environment variable {variable})"),
+            Origin::Code => write!(f, "`{key}`"),
         }
     }
 }

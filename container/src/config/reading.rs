@@ -62,7 +62,7 @@ impl<'a> Reading<'a> {
             None if self.file.is_empty() => Origin::Code,
             Some(_) | None => Origin::File { name: self.file.to_owned(), line: self.lines.line(path) },
         };
-        Place { key: dotted(path), origin }
+        Place::new(dotted(path), origin)
     }
 
     fn value(&self, path: &[&str]) -> Option<&'a Value> {

@@ -234,12 +234,11 @@ impl RunningTestApp {
 
     fn source(&self, container: &ListenerContainer) -> Destination {
         let id = container.listener().id;
-        self.application
-            .planned()
-            .iter()
-            .find(|planned| planned.listener.id == id)
-            .map(|planned| planned.settings.destination.clone())
-            .unwrap_or_else(|| panic!("listener `{id}` has no destination"))
+        let planned = self.application.planned().iter().find(|planned| planned.listener.id == id);
+        match planned {
+            Some(planned) => planned.settings.destination.clone(),
+            None => panic!("listener `{id}` has a container and was not planned"),
+        }
     }
 
     fn resolve(&self, destination: &str) -> Destination {
