@@ -292,7 +292,7 @@ impl Receiver {
             tokio::pin!(changed);
             // From here on no change is missed, so what the buffer says now stays true until `changed` completes.
             changed.as_mut().enable();
-            if let Some(delivery) = self.try_next(session, settles)?.into_delivery() {
+            if let Some(delivery) = self.try_next(session, settles)?.delivery {
                 return Ok(Some(delivery));
             }
             let deadline = match wait {
@@ -318,10 +318,10 @@ impl Receiver {
         }
         loop {
             self.fetch(session).await?;
-            match self.try_next(session, settles)? {
-                // Behind what has expired on its way there may be more.
-                Next::OnlyExpired => {}
-                next => return Ok(next.into_delivery()),
+            let next = self.try_next(session, settles)?;
+            // Behind what has expired on its way there may be more.
+            if next.delivery.is_some() || !next.passed_expired {
+                return Ok(next.delivery);
             }
         }
     }
@@ -344,17 +344,14 @@ impl Receiver {
     /// The next delivery if one is there; not settled, unless `settles`.
     pub(super) fn try_next(&self, session: &Arc<SessionInner>, settles: bool) -> Result<Next, End> {
         if !session.connection().sink().is_started() {
-            return Ok(Next::Nothing);
+            return Ok(Next { delivery: None, passed_expired: false });
         }
         let (dispatch, expired) = session.hand_over(self.subscription, &self.buffer, settles)?;
         if let Some(pull) = &self.pull {
             lock(pull).taken(expired + usize::from(dispatch.is_some()));
         }
-        Ok(match dispatch {
-            Some(dispatch) => Next::Delivery(Delivery::new(Session::of(session), dispatch)),
-            None if expired > 0 => Next::OnlyExpired,
-            None => Next::Nothing,
-        })
+        let delivery = dispatch.map(|dispatch| Delivery::new(Session::of(session), dispatch));
+        Ok(Next { delivery, passed_expired: expired > 0 })
     }
 
     /// Sees to it that every receive that waits can be sent a message.
@@ -394,20 +391,10 @@ impl Receiver {
 }
 
 /// What a consumer's buffer gives.
-pub(super) enum Next {
-    Delivery(Delivery),
-    /// What was there had expired, and is gone now.
-    OnlyExpired,
-    Nothing,
-}
-
-impl Next {
-    pub(super) fn into_delivery(self) -> Option<Delivery> {
-        match self {
-            Self::Delivery(delivery) => Some(delivery),
-            Self::OnlyExpired | Self::Nothing => None,
-        }
-    }
+pub(super) struct Next {
+    pub(super) delivery: Option<Delivery>,
+    /// Whether something before it had expired, and is gone now.
+    passed_expired: bool,
 }
 
 /// Completes never; warns after a while when the connection is not started. It keeps no session open.

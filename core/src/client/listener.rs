@@ -36,7 +36,7 @@ where
     F: Fn(Delivery) -> R,
     R: Future<Output = Result<(), ListenerFailure>>,
 {
-    if let Ok(Next::Delivery(delivery)) = receiver.try_next(session.inner(), false) {
+    if let Ok(Next { delivery: Some(delivery), .. }) = receiver.try_next(session.inner(), false) {
         handle(listener, delivery).await;
     }
 }
