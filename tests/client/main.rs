@@ -2,6 +2,8 @@
 //!
 //! Time is a manual clock's wherever it matters, so that nothing here sleeps for it.
 
+#![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
+
 mod acknowledging;
 mod bodies;
 mod closing_from_inside;

@@ -185,8 +185,9 @@ pub(crate) async fn now(consumer: &Consumer) -> Option<String> {
 }
 
 /// Catches a hang.
-pub(crate) async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(HANG, future).await.expect("this should not hang")
+pub(crate) fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let future = Box::pin(future);
+    async { tokio::time::timeout(HANG, future).await.expect("this should not hang") }
 }
 
 /// Waits for a condition; the error says what is there instead.

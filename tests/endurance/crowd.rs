@@ -61,8 +61,10 @@ async fn sixty_four_producers_and_consumers_of_mixed_modes_lose_and_repeat_nothi
 }
 
 async fn produce(number: u64, connection: Connection, q: Destination) {
-    let session = connection.create_session(if number % 3 == 0 { Transacted } else { Auto }).await.unwrap();
-    let delivery_mode = if number % 4 == 0 { DeliveryMode::NonPersistent } else { DeliveryMode::Persistent };
+    let session =
+        connection.create_session(if number.is_multiple_of(3) { Transacted } else { Auto }).await.unwrap();
+    let delivery_mode =
+        if number.is_multiple_of(4) { DeliveryMode::NonPersistent } else { DeliveryMode::Persistent };
     let options = SendOptions { delivery_mode: Some(delivery_mode), ..SendOptions::default() };
     let producer = session.create_producer(Some(&q)).await.unwrap().with_options(options);
     for message in 1..=MESSAGES {
@@ -85,7 +87,7 @@ async fn consume(
     let session = connection.create_session(mode).await.unwrap();
     let prefetch = [0, 1, 10, 100][(number / 3 % 4) as usize];
     let consumer = session.create_consumer_with_prefetch(&q, prefetch).await.unwrap();
-    if number % 5 == 0 && prefetch > 0 && mode == Auto {
+    if number.is_multiple_of(5) && prefetch > 0 && mode == Auto {
         return listen(number, &consumer, seen, handled).await;
     }
     while handled.load(Ordering::Relaxed) < ALL {

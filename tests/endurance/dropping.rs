@@ -10,7 +10,7 @@ use corriere_broker::Broker;
 use corriere_core::AcknowledgeMode::{self, Auto, Client, Transacted};
 use corriere_core::provider::{Cause, ProviderError};
 use corriere_core::{Consumer, Delivery, Destination, Error, Message, Release, SendOptions, Session};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::support::{Cut, Random, broker, connect, cut, for_seeds};
 
@@ -181,7 +181,7 @@ impl Actor {
     }
 
     async fn produce(mut self, producer: u64) {
-        let session = self.session(if producer % 2 == 0 { Auto } else { Transacted }).await;
+        let session = self.session(if producer.is_multiple_of(2) { Auto } else { Transacted }).await;
         let mut next = 1;
         while next <= MESSAGES {
             let batch = (1 + self.random.below(4)).min(MESSAGES + 1 - next);
@@ -259,9 +259,7 @@ impl Actor {
         for name in names {
             is_whole &= self.send_within(session, &queue, *name).await;
         }
-        if self.random.once_in(5)
-            && !matches!(cut(&mut self.random, session.rollback()).await, Cut::NeverPolled)
-        {
+        if self.random.once_in(5) && cut(&mut self.random, session.rollback()).await.was_polled() {
             return false;
         }
         let outcome = self.commit(session, is_whole).await;
@@ -329,22 +327,16 @@ impl Actor {
             // In CLIENT the window stays shut while too much is unacknowledged.
             in_hand.extend(self.next(consumer).await);
             match self.random.below(8) {
-                0..=2 => {
-                    if !matches!(cut(&mut self.random, session.acknowledge()).await, Cut::NeverPolled) {
-                        self.ledger().settle(in_hand.drain(..).map(|(_, name)| name));
-                    }
+                0..=2 if cut(&mut self.random, session.acknowledge()).await.was_polled() => {
+                    self.ledger().settle(in_hand.drain(..).map(|(_, name)| name));
                 }
-                3 => {
-                    if !matches!(cut(&mut self.random, session.recover()).await, Cut::NeverPolled) {
-                        in_hand.clear();
-                    }
-                }
+                3 if cut(&mut self.random, session.recover()).await.was_polled() => in_hand.clear(),
                 4 if !in_hand.is_empty() => {
                     let index = self.random.below(in_hand.len() as u64) as usize;
                     let discards = self.random.once_in(2);
                     let release = if discards { Release::Discard } else { redeliver() };
                     let released = cut(&mut self.random, in_hand[index].0.release(release)).await;
-                    if !matches!(released, Cut::NeverPolled) {
+                    if released.was_polled() {
                         let (_, name) = in_hand.remove(index);
                         if discards {
                             self.ledger().settle([name]);
@@ -366,11 +358,9 @@ impl Actor {
                 is_whole &= self.send_within(session, &out, name).await;
             }
             match self.random.below(6) {
-                0 => {
-                    if !matches!(cut(&mut self.random, session.rollback()).await, Cut::NeverPolled) {
-                        in_hand.clear();
-                        is_whole = true;
-                    }
+                0 if cut(&mut self.random, session.rollback()).await.was_polled() => {
+                    in_hand.clear();
+                    is_whole = true;
                 }
                 1..=2 => {
                     // What is committed is noted before anybody can see that it does not come again.
@@ -422,7 +412,7 @@ impl Actor {
                 handler.abort();
             }
             let ended = handler.await;
-            assert!(ended.as_ref().err().is_none_or(|error| error.is_cancelled()), "{ended:?}");
+            assert!(ended.as_ref().err().is_none_or(JoinError::is_cancelled), "{ended:?}");
             match (settles.load(Ordering::SeqCst), fails) {
                 (true, false) => self.ledger().settle([name]),
                 (true, true) => {}

@@ -3,6 +3,8 @@
 //! `CORRIERE_CASES` says how many cases each random test makes, which then take the time they take; without it they end
 //! after some seconds. `CORRIERE_SEED` is where they begin. A failure says the seed of its case.
 
+#![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
+
 mod crowd;
 mod dropping;
 mod many_consumers;

@@ -15,7 +15,7 @@ use corriere_core::{Clock, Connection, ConnectionFactory, RedeliveryPolicy};
 /// Beyond this something hangs.
 const HANG: Duration = Duration::from_secs(60);
 
-/// A generator of numbers that look random (SplitMix64).
+/// A generator of numbers that look random (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
@@ -59,6 +59,13 @@ pub(crate) enum Cut<T> {
     Dropped,
     /// It was dropped before it was polled at all.
     NeverPolled,
+}
+
+impl<T> Cut<T> {
+    /// Whether it was begun, which is what gives an acknowledgement its effect.
+    pub(crate) fn was_polled(&self) -> bool {
+        !matches!(self, Self::NeverPolled)
+    }
 }
 
 /// Polls `future` to its end half of the time, and else drops it after no, one, two or three polls.
@@ -131,6 +138,7 @@ pub(crate) async fn connect(broker: &Broker) -> Connection {
 }
 
 /// Catches a hang.
-pub(crate) async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(HANG, future).await.expect("this should not hang")
+pub(crate) fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let future = Box::pin(future);
+    async { tokio::time::timeout(HANG, future).await.expect("this should not hang") }
 }
