@@ -1,5 +1,6 @@
 //! Beans of the configuration.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 
 use corriere::beans::Bean;
@@ -52,8 +53,8 @@ struct Noted;
 
 #[corriere::bean(type = "noted")]
 impl Noted {
-    fn new(settings: std::collections::HashMap<String, String>) -> Self {
-        MADE.lock().unwrap().push(settings["name"].clone());
+    fn new(mut settings: HashMap<String, String>) -> Self {
+        MADE.lock().unwrap().extend(settings.remove("name"));
         Self
     }
 }

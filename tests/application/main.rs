@@ -1,4 +1,5 @@
 //! An application from its configuration to its stop, with the embedded broker.
+#![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
 mod beans;
 mod life;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use corriere::config::{DeadLetterKind, Origin};
-use corriere::core::{DeliveryMode, Destination, RedeliveryPolicy};
+use corriere::core::{DeliveryMode, Destination, Priority, RedeliveryPolicy};
 use corriere::listener::{Acknowledge, Concurrency};
 use corriere::templates::ReceiveTimeout;
 
@@ -99,7 +99,7 @@ fn every_table_and_key_is_read() {
     let template = configuration.templates.get("order_template").unwrap();
     assert_eq!(template.receive_timeout, Some(ReceiveTimeout::After(Duration::from_secs(60))));
     assert_eq!(template.delivery_mode, Some(DeliveryMode::NonPersistent));
-    assert_eq!(template.priority.map(|priority| priority.level()), Some(7));
+    assert_eq!(template.priority, Some(Priority::new(7).unwrap()));
     assert_eq!(template.time_to_live, Some(Duration::from_secs(3_600)));
     let factory = template.connection_factory.as_ref().unwrap();
     assert_eq!(factory.value, "main");
