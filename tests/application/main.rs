@@ -1,4 +1,6 @@
 //! An application from its configuration to its stop, with the embedded broker.
+
+#![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
 mod beans;

@@ -1,5 +1,7 @@
 //! Listeners and their containers, against the embedded broker.
 
+#![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
+
 mod support;
 
 mod failures;
