@@ -14,7 +14,9 @@ pub(crate) fn check(project: &Project) -> Result<(), Failure> {
             findings.push(format!("{}: `[lints] workspace = true` is missing", manifest.display()));
         }
     }
-    let sources = project.sources()?;
+    let mut sources = project.sources()?;
+    // What is made up there never compiles, and some of it is refused for being unsafe.
+    sources.retain(|path| !path.starts_with("tests/ui"));
     println!("    {} source files", sources.len());
     for path in sources {
         let found = uses(&project.read(&path)?);

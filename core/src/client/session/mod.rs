@@ -1,0 +1,334 @@
+//! Sessions: one line of work, its transaction and what it has not settled.
+
+mod closing;
+mod sending;
+mod settlement;
+mod transaction;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use tokio::sync::Mutex as AsyncMutex;
+
+use self::settlement::HandedOver;
+use self::transaction::Ending;
+use super::buffer::{Buffer, lock};
+use super::connection::ConnectionInner;
+use super::handler::Handlers;
+use super::producer::ProducerIdentity;
+use super::{Connection, Consumer, Producer, SendOptions};
+use crate::destination::Destination;
+use crate::error::Error;
+use crate::id::{MessageId, SessionId, SubscriptionId, TransactionId};
+use crate::message::Message;
+use crate::provider::{AckKind, Cause, Command, Credit, Receipt, Subscribe};
+
+pub use crate::provider::SessionMode as AcknowledgeMode;
+
+/// A session: one line of work whose calls are serialised. Clones are the same session; dropping the last clone and
+/// all that it made (consumers, producers, deliveries) closes it, which rolls a transaction back.
+#[derive(Clone, Debug)]
+pub struct Session {
+    inner: Arc<SessionInner>,
+}
+
+#[derive(Debug)]
+pub(super) struct SessionInner {
+    connection: Arc<ConnectionInner>,
+    id: SessionId,
+    mode: AcknowledgeMode,
+    phase: AtomicU8,
+    handlers: Handlers,
+    /// Taken by one message listener after the other.
+    listener_turn: Arc<AsyncMutex<()>>,
+    /// Serialises what ends a transaction, and keeps a commit whose caller was dropped while it waited.
+    ending: AsyncMutex<Option<Ending>>,
+    state: Mutex<SessionState>,
+}
+
+/// Open, then closing (nothing new is handed over, handlers at work may still settle), then closed.
+const OPEN: u8 = 0;
+const CLOSING: u8 = 1;
+const CLOSED: u8 = 2;
+
+#[derive(Debug, Default)]
+struct SessionState {
+    transaction: Option<TransactionId>,
+    /// Why the transaction can only be rolled back, if so.
+    rollback_only: Option<String>,
+    /// What each subscription handed over; also that of closed consumers, until it is settled.
+    subscriptions: BTreeMap<SubscriptionId, HandedOver>,
+    /// Those of `subscriptions` that have something to settle.
+    unsettled: BTreeSet<SubscriptionId>,
+    anonymous_producer: Option<Arc<ProducerIdentity>>,
+}
+
+impl Session {
+    pub(super) fn open(connection: &Arc<ConnectionInner>, id: SessionId, mode: AcknowledgeMode) -> Self {
+        Self {
+            inner: Arc::new(SessionInner {
+                connection: Arc::clone(connection),
+                id,
+                mode,
+                phase: AtomicU8::new(OPEN),
+                handlers: Handlers::default(),
+                listener_turn: Arc::default(),
+                ending: AsyncMutex::new(None),
+                state: Mutex::default(),
+            }),
+        }
+    }
+
+    pub(super) fn of(inner: &Arc<SessionInner>) -> Self {
+        Self { inner: Arc::clone(inner) }
+    }
+
+    pub(super) fn downgrade(&self) -> Weak<SessionInner> {
+        Arc::downgrade(&self.inner)
+    }
+
+    pub(super) fn inner(&self) -> &Arc<SessionInner> {
+        &self.inner
+    }
+
+    /// How its deliveries are acknowledged.
+    #[must_use]
+    pub fn mode(&self) -> AcknowledgeMode {
+        self.inner.mode
+    }
+
+    /// Whether what it sends and receives takes effect with [`Session::commit`].
+    #[must_use]
+    pub fn is_transacted(&self) -> bool {
+        self.inner.mode == AcknowledgeMode::Transacted
+    }
+
+    /// Whether `other` is the same session.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// The connection that it belongs to.
+    #[must_use]
+    pub fn connection(&self) -> Connection {
+        Connection::of(&self.inner.connection)
+    }
+
+    /// Makes a producer; without a destination each send names one. Dropping the future leaves none behind.
+    ///
+    /// # Errors
+    /// [`Error::IllegalState`] when closed.
+    pub async fn create_producer(&self, destination: Option<&Destination>) -> Result<Producer, Error> {
+        self.inner.check_open("create_producer")?;
+        let (identity, receipt) = self.inner.open_producer(destination);
+        let producer = Producer::new(self.clone(), identity, destination.cloned());
+        receipt.await?;
+        Ok(producer)
+    }
+
+    /// Makes a consumer. The prefetch is the destination's option `consumer.prefetchSize`, else the factory's, else 100
+    /// for a queue and 1000 for a topic. When this returns, what waited at the destination is in the consumer's
+    /// buffer. Dropping the future leaves none behind.
+    ///
+    /// # Errors
+    /// [`Error::IllegalState`] when closed, or what the provider refuses.
+    pub async fn create_consumer(&self, destination: &Destination) -> Result<Consumer, Error> {
+        let prefetch = destination
+            .consumer_prefetch()
+            .unwrap_or_else(|| self.inner.connection.factory().prefetch_for(destination));
+        self.create_consumer_with_prefetch(destination, prefetch).await
+    }
+
+    /// Makes a consumer with this prefetch instead; 0 pulls each message when it is asked for.
+    ///
+    /// # Errors
+    /// As [`Session::create_consumer`].
+    pub async fn create_consumer_with_prefetch(
+        &self,
+        destination: &Destination,
+        prefetch: u32,
+    ) -> Result<Consumer, Error> {
+        self.inner.check_open("create_consumer")?;
+        let inner = &self.inner;
+        let id = SubscriptionId(inner.connection.next_number());
+        let buffer = Arc::new(Buffer::default());
+        let report_after = match inner.mode {
+            AcknowledgeMode::Auto | AcknowledgeMode::DupsOk => None,
+            AcknowledgeMode::Client | AcknowledgeMode::Individual | AcknowledgeMode::Transacted => {
+                (prefetch > 0).then(|| u64::from(prefetch.div_ceil(2)))
+            }
+        };
+        let handed_over = HandedOver::nothing(Arc::clone(&buffer), report_after);
+        lock(&inner.state).subscriptions.insert(id, handed_over);
+        inner.connection.sink().add(id, Arc::clone(&buffer));
+        let consumer = Consumer::new(self.clone(), id, buffer, prefetch == 0);
+        let subscribe = Subscribe {
+            subscription: id,
+            session: inner.id,
+            destination: destination.clone(),
+            credit: credit(inner.mode, prefetch),
+            selector: None,
+            no_local: false,
+            durable_name: None,
+            redelivery: inner.connection.factory().redelivery().cloned(),
+        };
+        inner.connection.submit(Command::OpenSubscription(Box::new(subscribe))).await?;
+        Ok(consumer)
+    }
+
+    /// Sends over the session's own producer. See [`Producer::send`].
+    ///
+    /// # Errors
+    /// As [`Producer::send`].
+    pub async fn send(
+        &self,
+        destination: &Destination,
+        message: &Message,
+        options: &SendOptions,
+    ) -> Result<MessageId, Error> {
+        self.inner.check_usable("send")?;
+        let identity = self.inner.anonymous_producer();
+        self.inner.send(&identity, destination, message, options).await
+    }
+
+    /// Acknowledges everything that this session's consumers have received (CLIENT; in other modes it does nothing).
+    /// The acknowledgement has taken effect when this returns; dropping the future does not withdraw it.
+    ///
+    /// # Errors
+    /// [`Error::IllegalState`] when closed.
+    pub async fn acknowledge(&self) -> Result<(), Error> {
+        self.inner.check_usable("acknowledge")?;
+        if self.inner.mode == AcknowledgeMode::Client {
+            let receipts = self.inner.settle_all(&AckKind::Standard, None);
+            confirm_all(receipts).await?;
+        }
+        Ok(())
+    }
+
+    /// Gives back everything received and not acknowledged, to be delivered again after the redelivery delay. Dropping
+    /// the future does not withdraw it.
+    ///
+    /// # Errors
+    /// [`Error::IllegalState`] when closed or transacted.
+    pub async fn recover(&self) -> Result<(), Error> {
+        self.inner.check_usable("recover")?;
+        if self.is_transacted() {
+            return Err(Error::IllegalState {
+                operation: "recover",
+                reason: "the session is transacted; roll back instead".to_owned(),
+            });
+        }
+        let cause = Cause::failure("the session was recovered");
+        confirm_all(self.inner.settle_all(&AckKind::Redelivered { delay: None, cause }, None)).await
+    }
+
+    /// Commits what was sent and received since the last commit or rollback. Dropped while it waits, the outcome is
+    /// unknown to the caller, yet whole: what was received is settled or comes again.
+    ///
+    /// # Errors
+    /// [`Error::IllegalState`] when closed or not transacted, [`Error::TransactionRolledBack`].
+    pub async fn commit(&self) -> Result<(), Error> {
+        self.inner.check_transacted("commit")?;
+        self.inner.commit().await
+    }
+
+    /// Undoes what was sent since the last commit or rollback and gives back what was received. Dropping the future
+    /// once it was polled does not withdraw it.
+    ///
+    /// # Errors
+    /// [`Error::IllegalState`] when closed or not transacted.
+    pub async fn rollback(&self) -> Result<(), Error> {
+        self.inner.check_transacted("rollback")?;
+        let cause = Cause::failure("the transaction was rolled back");
+        self.inner.rollback(&AckKind::Redelivered { delay: None, cause }).await
+    }
+
+    /// Closes the session and all it made, waiting for a handler that is at work; a transaction is rolled back. From
+    /// inside one of its own handlers it returns at once and takes effect after it. A second close is silent.
+    ///
+    /// # Errors
+    /// When the broker does not confirm.
+    pub async fn close(&self) -> Result<(), Error> {
+        if self.inner.handlers.is_current() {
+            self.inner.begin_close();
+            let inner = Arc::clone(&self.inner);
+            tokio::spawn(async move { inner.close().await });
+            return Ok(());
+        }
+        self.inner.close().await
+    }
+}
+
+fn credit(mode: AcknowledgeMode, prefetch: u32) -> Credit {
+    if prefetch == 0 {
+        return Credit::Explicit;
+    }
+    let extension = match mode {
+        // Acknowledged one by one as they are handed over, so that nothing is ever both handed over and unsettled.
+        AcknowledgeMode::Auto | AcknowledgeMode::DupsOk => Some(0),
+        AcknowledgeMode::Client | AcknowledgeMode::Individual => Some(prefetch.div_ceil(2)),
+        // A transaction larger than the window must not wait for itself.
+        AcknowledgeMode::Transacted => None,
+    };
+    Credit::Window { prefetch, extension }
+}
+
+async fn confirm_all(receipts: Vec<Receipt>) -> Result<(), Error> {
+    for receipt in receipts {
+        receipt.await?;
+    }
+    Ok(())
+}
+
+impl SessionInner {
+    pub(super) fn connection(&self) -> &Arc<ConnectionInner> {
+        &self.connection
+    }
+
+    pub(super) fn mode(&self) -> AcknowledgeMode {
+        self.mode
+    }
+
+    pub(super) fn handlers(&self) -> &Handlers {
+        &self.handlers
+    }
+
+    pub(super) fn listener_turn(&self) -> Arc<AsyncMutex<()>> {
+        Arc::clone(&self.listener_turn)
+    }
+
+    pub(super) fn is_current_handler(session: &Arc<Self>) -> bool {
+        session.handlers.is_current()
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.phase.load(Ordering::Acquire) == OPEN
+    }
+
+    /// For what begins something new.
+    pub(super) fn check_open(&self, operation: &'static str) -> Result<(), Error> {
+        if self.is_open() {
+            self.connection.check_open(operation)
+        } else {
+            Err(Error::closed(operation, "session"))
+        }
+    }
+
+    /// For what a handler at work may still do while its session is being closed.
+    pub(super) fn check_usable(&self, operation: &'static str) -> Result<(), Error> {
+        if self.phase.load(Ordering::Acquire) == CLOSED {
+            return Err(Error::closed(operation, "session"));
+        }
+        self.connection.check_open(operation)
+    }
+
+    fn check_transacted(&self, operation: &'static str) -> Result<(), Error> {
+        self.check_usable(operation)?;
+        if self.mode == AcknowledgeMode::Transacted {
+            return Ok(());
+        }
+        Err(Error::IllegalState { operation, reason: "the session is not transacted".to_owned() })
+    }
+}

@@ -1,0 +1,116 @@
+//! Sends of a session, over whichever producer.
+
+use std::sync::Arc;
+
+use super::super::SendOptions;
+use super::super::buffer::lock;
+use super::super::producer::{ProducerIdentity, complete};
+use super::{AcknowledgeMode, SessionInner};
+use crate::destination::Destination;
+use crate::error::Error;
+use crate::id::{MessageId, ProducerId, TransactionId};
+use crate::message::Message;
+use crate::provider::{Command, Receipt, Send};
+
+impl SessionInner {
+    pub(in crate::client) fn open_producer(
+        &self,
+        destination: Option<&Destination>,
+    ) -> (Arc<ProducerIdentity>, Receipt) {
+        let producer = ProducerId(self.connection.next_number());
+        let name: Arc<str> = format!("{}:{}:{producer}", self.connection.id(), self.id).into();
+        let receipt = self.connection.submit(Command::OpenProducer {
+            producer,
+            session: self.id,
+            identity: Arc::clone(&name),
+            destination: destination.cloned(),
+        });
+        (Arc::new(ProducerIdentity::new(producer, name)), receipt)
+    }
+
+    pub(super) fn anonymous_producer(&self) -> Arc<ProducerIdentity> {
+        let mut state = lock(&self.state);
+        // Its confirmation need not be awaited: a send that comes before it is refused would be refused as well.
+        Arc::clone(state.anonymous_producer.get_or_insert_with(|| self.open_producer(None).0))
+    }
+
+    /// Sends a copy of `message`. The number is taken and the command submitted under one lock, so that the order of a
+    /// producer's numbers is the order of its messages.
+    pub(in crate::client) async fn send(
+        &self,
+        producer: &ProducerIdentity,
+        destination: &Destination,
+        message: &Message,
+        options: &SendOptions,
+    ) -> Result<MessageId, Error> {
+        if self.mode != AcknowledgeMode::Transacted {
+            let (id, receipt) = {
+                let _order = lock(&self.state);
+                self.submit_send(producer, destination, message, options, None)
+            };
+            receipt.await?;
+            return Ok(id);
+        }
+        let mut unfinished = UnfinishedSend {
+            session: self,
+            transaction: None,
+            failure: Some(format!("a send to {destination} was dropped")),
+        };
+        self.finish_ending(&mut *self.ending.lock().await).await.ok();
+        let (id, receipt) = {
+            let mut state = lock(&self.state);
+            let transaction = self.transaction(&mut state);
+            let sent = self.submit_send(producer, destination, message, options, Some(transaction.clone()));
+            unfinished.transaction = Some(transaction);
+            sent
+        };
+        match receipt.await {
+            Ok(_) => {
+                unfinished.failure = None;
+                Ok(id)
+            }
+            Err(error) => {
+                unfinished.failure = Some(error.to_string());
+                Err(error.into())
+            }
+        }
+    }
+
+    pub(super) fn submit_send(
+        &self,
+        producer: &ProducerIdentity,
+        destination: &Destination,
+        message: &Message,
+        options: &SendOptions,
+        transaction: Option<TransactionId>,
+    ) -> (MessageId, Receipt) {
+        let id = producer.next_message();
+        let message = complete(message, destination, &id, options, self.connection.clock().now());
+        let receipt = self.connection.submit(Command::Send(Send {
+            producer: producer.id(),
+            message: Arc::new(message),
+            transaction,
+            deadline: options.deadline.or(self.connection.factory().send_timeout()),
+        }));
+        (id, receipt)
+    }
+}
+
+/// A send within a transaction whose outcome is not known. Dropped with a failure, the transaction cannot commit.
+struct UnfinishedSend<'a> {
+    session: &'a SessionInner,
+    /// `None` while it waits for the end of the transaction before: it belongs to the next one.
+    transaction: Option<TransactionId>,
+    failure: Option<String>,
+}
+
+impl Drop for UnfinishedSend<'_> {
+    fn drop(&mut self) {
+        if let Some(failure) = self.failure.take() {
+            let mut state = lock(&self.session.state);
+            if self.transaction.is_none() || state.transaction == self.transaction {
+                state.rollback_only.get_or_insert(failure);
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! What a session handed to the application, and what it says of it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::super::buffer::{Buffer, End, lock};
+use super::{SessionInner, SessionState};
+use crate::id::{SubscriptionId, TransactionId};
+use crate::provider::{Ack, AckKind, Command, Dispatch, Receipt};
+
+/// What a subscription handed to the application.
+#[derive(Debug)]
+pub(super) struct HandedOver {
+    buffer: Arc<Buffer>,
+    is_open: bool,
+    /// The number of the last one; 0 before the first.
+    last: u64,
+    unsettled: BTreeSet<u64>,
+    /// How many were handed over since the provider was told.
+    unreported: u64,
+    /// The provider is told after so many; `None` where that would not widen any window.
+    report_after: Option<u64>,
+}
+
+impl HandedOver {
+    pub(super) fn nothing(buffer: Arc<Buffer>, report_after: Option<u64>) -> Self {
+        Self { buffer, is_open: true, last: 0, unsettled: BTreeSet::new(), unreported: 0, report_after }
+    }
+
+    /// Hands over nothing more.
+    pub(super) fn end(&self) {
+        self.buffer.end(End::Closed);
+    }
+}
+
+impl SessionInner {
+    /// Takes the next delivery of a consumer for the application, and says how many before it had expired. `settles`
+    /// acknowledges it in the same moment.
+    pub(in crate::client) fn hand_over(
+        &self,
+        subscription: SubscriptionId,
+        buffer: &Buffer,
+        settles: bool,
+    ) -> Result<(Option<Dispatch>, usize), End> {
+        // Under the session's lock from the buffer to the record, so that a rollback finds a delivery in one of the two.
+        let mut state = lock(&self.state);
+        let SessionState { subscriptions, unsettled, .. } = &mut *state;
+        let Some(handed_over) = subscriptions.get_mut(&subscription).filter(|_| self.is_open()) else {
+            return Err(End::Closed);
+        };
+        let mut expired = 0;
+        let dispatch = loop {
+            let Some(dispatch) = buffer.pop()? else {
+                return Ok((None, expired));
+            };
+            if !dispatch.message.headers().is_expired(self.connection.clock().now()) {
+                break dispatch;
+            }
+            expired += 1;
+            drop(self.acknowledge(subscription, dispatch.number, dispatch.number, AckKind::Expired, None));
+        };
+        let number = dispatch.number;
+        handed_over.last = number;
+        if settles {
+            drop(self.acknowledge(subscription, number, number, AckKind::Standard, None));
+            return Ok((Some(dispatch), expired));
+        }
+        handed_over.unsettled.insert(number);
+        unsettled.insert(subscription);
+        handed_over.unreported += 1;
+        if handed_over.report_after.is_some_and(|after| handed_over.unreported >= after) {
+            let first = number + 1 - handed_over.unreported;
+            handed_over.unreported = 0;
+            drop(self.acknowledge(subscription, first, number, AckKind::Delivered, None));
+        }
+        Ok((Some(dispatch), expired))
+    }
+
+    /// Whether a delivery was handed over and nothing was said of it yet.
+    pub(in crate::client) fn is_unsettled(&self, subscription: SubscriptionId, number: u64) -> bool {
+        lock(&self.state)
+            .subscriptions
+            .get(&subscription)
+            .is_some_and(|handed_over| handed_over.unsettled.contains(&number))
+    }
+
+    /// Forgets what was not handed over, as the provider takes it back when deliveries up to `last` are given back.
+    pub(super) fn recall(&self, subscription: SubscriptionId, handed_over: &mut HandedOver, last: u64) {
+        handed_over.unreported = 0;
+        handed_over.buffer.recall();
+        if handed_over.is_open && last < handed_over.last {
+            // Later ones are in the application's hands. The provider must know, or it would take them back as well.
+            let number = handed_over.last;
+            drop(self.connection.submit(Command::HandedOver { subscription, number }));
+        }
+    }
+
+    pub(super) fn acknowledge(
+        &self,
+        subscription: SubscriptionId,
+        first: u64,
+        last: u64,
+        kind: AckKind,
+        transaction: Option<TransactionId>,
+    ) -> Receipt {
+        self.connection.submit(Command::Acknowledge(Ack { subscription, first, last, kind, transaction }))
+    }
+
+    /// Says `kind` of one delivery; `None` when something was said of it before.
+    pub(in crate::client) fn settle_one(
+        &self,
+        subscription: SubscriptionId,
+        number: u64,
+        kind: AckKind,
+    ) -> Option<Receipt> {
+        let mut state = lock(&self.state);
+        let handed_over = state.subscriptions.get_mut(&subscription)?;
+        if !handed_over.unsettled.remove(&number) {
+            return None;
+        }
+        if matches!(kind, AckKind::Redelivered { .. }) {
+            self.recall(subscription, handed_over, number);
+        }
+        let receipt = self.acknowledge(subscription, number, number, kind, None);
+        forget_if_settled(&mut state, subscription);
+        Some(receipt)
+    }
+
+    /// Says `kind` of everything that was handed over and is not settled.
+    pub(in crate::client) fn settle_all(
+        &self,
+        kind: &AckKind,
+        transaction: Option<&TransactionId>,
+    ) -> Vec<Receipt> {
+        self.settle_ranges(&mut lock(&self.state), kind, transaction).0
+    }
+
+    pub(super) fn settle_ranges(
+        &self,
+        state: &mut SessionState,
+        kind: &AckKind,
+        transaction: Option<&TransactionId>,
+    ) -> (Vec<Receipt>, Vec<(SubscriptionId, u64, u64)>) {
+        let mut receipts = Vec::new();
+        let mut ranges = Vec::new();
+        for subscription in std::mem::take(&mut state.unsettled) {
+            let Some(handed_over) = state.subscriptions.get_mut(&subscription) else { continue };
+            let numbers = std::mem::take(&mut handed_over.unsettled);
+            if let (Some(first), Some(last)) = (numbers.first().copied(), numbers.last().copied()) {
+                handed_over.unreported = 0;
+                if matches!(kind, AckKind::Redelivered { .. }) {
+                    self.recall(subscription, handed_over, last);
+                }
+                receipts.push(self.acknowledge(
+                    subscription,
+                    first,
+                    last,
+                    kind.clone(),
+                    transaction.cloned(),
+                ));
+                ranges.push((subscription, first, last));
+            }
+            // A commit that fails gives these back, and finds the buffer to recall only while the record is there.
+            if transaction.is_none() {
+                forget_if_settled(state, subscription);
+            }
+        }
+        (receipts, ranges)
+    }
+
+    /// Closes one consumer. What it handed over stays the session's to settle.
+    pub(in crate::client) fn close_subscription(&self, subscription: SubscriptionId) -> Option<Receipt> {
+        let mut state = lock(&self.state);
+        let handed_over = state.subscriptions.get_mut(&subscription)?;
+        if !std::mem::take(&mut handed_over.is_open) {
+            return None;
+        }
+        handed_over.buffer.end(End::Closed);
+        self.connection.sink().remove(subscription);
+        let last_handed_over = handed_over.last;
+        let receipt = self.connection.submit(Command::CloseSubscription { subscription, last_handed_over });
+        forget_if_settled(&mut state, subscription);
+        Some(receipt)
+    }
+}
+
+/// Drops the record of a subscription that is closed and has nothing to settle.
+pub(super) fn forget_if_settled(state: &mut SessionState, subscription: SubscriptionId) {
+    let Some(handed_over) = state.subscriptions.get(&subscription) else { return };
+    if handed_over.unsettled.is_empty() {
+        state.unsettled.remove(&subscription);
+        if !handed_over.is_open {
+            state.subscriptions.remove(&subscription);
+        }
+    }
+}
