@@ -142,6 +142,13 @@ impl World {
     }
 }
 
+impl Drop for World {
+    fn drop(&mut self) {
+        // A blocking listener that still waits would keep a failed test's runtime from ending.
+        self.log.gate.close();
+    }
+}
+
 pub(crate) fn start_broker(name: &str, clock: &Clock) -> Broker {
     Broker::start(name, Settings::default(), Arc::new(MemoryStore), clock.clone()).unwrap()
 }
@@ -191,7 +198,7 @@ impl Log {
 
     /// Waits until the test opens the gate for one more.
     pub(crate) async fn pass_gate(&self) {
-        self.gate.acquire().await.unwrap().forget();
+        self.gate.acquire().await.expect("the test is still there").forget();
     }
 }
 
