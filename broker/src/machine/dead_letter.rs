@@ -28,14 +28,13 @@ pub(super) fn holds_dead_letters(settings: &Settings, name: &str) -> bool {
 
 /// The queue for dead letters from `source`; `None` when they are dropped.
 fn queue_for(settings: &Settings, source: &Destination) -> Option<String> {
-    let individual = match settings.dead_letters {
+    // The prefixes are not counted against the length of a name, so every destination can have its own.
+    Some(match settings.dead_letters {
         DeadLetters::Individual if source.is_topic() => format!("{INDIVIDUAL}topic.{}", source.name()),
         DeadLetters::Individual => format!("{INDIVIDUAL}{}", source.name()),
         DeadLetters::Shared => SHARED.to_owned(),
         DeadLetters::Discard => return None,
-    };
-    // A name so long that nothing can stand before it: better together with others than lost.
-    Some(if individual.len() > Destination::MAXIMUM_NAME_BYTES { SHARED.to_owned() } else { individual })
+    })
 }
 
 impl Machine {
@@ -111,6 +110,9 @@ impl Machine {
         let now = i64::try_from(self.now.0).unwrap_or(i64::MAX);
         let expiration = copy.headers_mut().expiration.take();
         let properties = copy.properties_mut_unchecked();
+        // One that was sent again may still say how it died before.
+        properties.remove("dlqListener");
+        properties.remove("dlqOriginalExpiration");
         properties.set_unchecked("dlqDeliveryFailureCause", Value::String(Arc::clone(&cause.text)));
         properties
             .set_unchecked("dlqOriginalDestination", Value::String(queue.destination.to_string().into()));
