@@ -6,9 +6,9 @@ use crate::failure::Failure;
 use crate::process::Run;
 use crate::project::Project;
 
-/// The tests' package and the binary in it whose cases are made from a seed.
+/// The tests' package and the binaries in it whose cases are made from a seed.
 pub(crate) const PACKAGE: &str = "corriere-tests";
-const BINARY: &str = "delivery";
+const BINARIES: &[&str] = &["--test", "delivery", "--test", "endurance"];
 
 /// What these two mean is said in the tests: how many histories each random test makes, and from which seed.
 pub(crate) const CASES: &str = "CORRIERE_CASES";
@@ -32,7 +32,7 @@ impl Default for Plan {
 pub(crate) fn run(project: &Project, plan: &Plan) -> Result<(), Failure> {
     let first = plan.seed.unwrap_or_else(seed_from_clock);
     println!("soak: {} minutes from seed {first}", plan.minutes);
-    project.cargo(&["test", "-p", PACKAGE, "--test", BINARY, "--no-run"]).check()?;
+    project.cargo(&[&["test", "-p", PACKAGE, "--no-run"], BINARIES].concat()).check()?;
     let begin = Instant::now();
     let time = Duration::from_secs(plan.minutes.saturating_mul(60));
     let mut rounds = 0;
@@ -54,7 +54,7 @@ pub(crate) fn run(project: &Project, plan: &Plan) -> Result<(), Failure> {
 }
 
 fn round(project: &Project, seed: u64, cases: u64) -> Result<(), Failure> {
-    let run: Run = project.cargo(&["test", "-p", PACKAGE, "--test", BINARY]);
+    let run: Run = project.cargo(&[&["test", "-p", PACKAGE], BINARIES].concat());
     run.env(CASES, &cases.to_string()).env(SEED, &seed.to_string()).check()
 }
 

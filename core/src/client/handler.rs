@@ -9,7 +9,8 @@ use super::Session;
 
 tokio::task_local! {
     static CURRENT_SESSION: Session;
-    static CURRENT_HANDLERS: u64;
+    /// The sessions whose handlers the calling code runs in, the outermost first: one may run another session's handler.
+    static CURRENT_HANDLERS: Vec<u64>;
 }
 
 /// Runs `future` with `session` as the current one, so that a template on the same factory sends with it. This is how
@@ -34,13 +35,13 @@ impl Session {
     /// outside waits for the future's end, and closing it from inside takes effect after it.
     pub async fn run_handler<F: Future>(&self, future: F) -> F::Output {
         let running = self.inner().handlers().enter();
-        CURRENT_HANDLERS.scope(running.id(), with_session(self.clone(), future)).await
+        CURRENT_HANDLERS.scope(running.with_enclosing(), with_session(self.clone(), future)).await
     }
 
     /// As [`Session::run_handler`], for a handler that blocks.
     pub fn run_blocking_handler<R>(&self, run: impl FnOnce() -> R) -> R {
         let running = self.inner().handlers().enter();
-        CURRENT_HANDLERS.sync_scope(running.id(), || with_session_sync(self.clone(), run))
+        CURRENT_HANDLERS.sync_scope(running.with_enclosing(), || with_session_sync(self.clone(), run))
     }
 }
 
@@ -66,7 +67,7 @@ impl Handlers {
 
     /// Whether the calling code is one of these handlers.
     pub(super) fn is_current(&self) -> bool {
-        CURRENT_HANDLERS.try_with(|current| *current == self.id).unwrap_or(false)
+        CURRENT_HANDLERS.try_with(|current| current.contains(&self.id)).unwrap_or(false)
     }
 
     pub(super) async fn wait_until_idle(&self) {
@@ -79,8 +80,10 @@ impl Handlers {
 pub(super) struct Running<'a>(&'a Handlers);
 
 impl Running<'_> {
-    fn id(&self) -> u64 {
-        self.0.id
+    fn with_enclosing(&self) -> Vec<u64> {
+        let mut current = CURRENT_HANDLERS.try_with(Clone::clone).unwrap_or_default();
+        current.push(self.0.id);
+        current
     }
 }
 
