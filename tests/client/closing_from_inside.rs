@@ -342,3 +342,17 @@ async fn a_handler_that_is_dropped_at_work_holds_up_no_close() {
     within(session.close()).await.unwrap();
     assert_eq!(broker.drain(&q).await, [nth("m1", 2)]);
 }
+
+#[tokio::test]
+async fn a_handler_within_a_handler_closes_the_outer_session_without_waiting_for_it() {
+    let broker = TestBroker::start();
+    let connection = broker.connect().await;
+    let outer = connection.create_session(Auto).await.unwrap();
+    let inner = connection.create_session(Auto).await.unwrap();
+    let nested = outer.run_handler(inner.run_handler(async { outer.close().await }));
+    within(nested).await.unwrap();
+    // Closed twice is closed once; this one waits for the first to have taken effect.
+    within(outer.close()).await.unwrap();
+    assert!(matches!(outer.acknowledge().await, Err(Error::IllegalState { .. })));
+    inner.acknowledge().await.unwrap();
+}

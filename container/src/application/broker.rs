@@ -56,7 +56,6 @@ pub(crate) fn settings(table: &BrokerTable) -> corriere_broker::Settings {
 
 #[cfg(not(feature = "embedded"))]
 impl Embedded {
-    #[expect(clippy::needless_pass_by_value, reason = "the signature of the build with a broker")]
     pub(super) fn start(_table: &BrokerTable, _clock: Clock) -> Result<Self, Error> {
         Err(Error::NotEmbedded)
     }
