@@ -8,6 +8,7 @@ pub mod destination;
 pub mod error;
 pub mod id;
 pub mod message;
+pub mod panic;
 pub mod provider;
 pub mod redelivery;
 mod text;

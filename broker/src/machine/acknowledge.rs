@@ -10,6 +10,7 @@ use corriere_core::provider::{Ack, AckKind, Cause, ProviderError};
 
 use super::Machine;
 use super::delivery::{Delay, Failure};
+use super::queue::{Position, QueueKey};
 use super::step::{ConnectionKey, Ticket};
 use super::subscription::{Subscription, SubscriptionKey};
 
@@ -52,7 +53,7 @@ impl Machine {
                 let delay = delay.map_or(Delay::Policy, Delay::Exactly);
                 self.give_back_range(key, ack, delay, cause);
             }
-            AckKind::Expired => self.expire_range(key, ack),
+            AckKind::Expired => self.end_each(key, ack, Self::expire),
             AckKind::Retained => self.retain_range(key, ack),
         }
         self.attend(key);
@@ -79,32 +80,22 @@ impl Machine {
     }
 
     fn settle_range(&mut self, key: SubscriptionKey, ack: &Ack, transaction: Option<&TransactionId>) {
-        let transaction = transaction.map(|transaction| (key.0, transaction.clone()));
-        let mut first = ack.first;
-        while let Some(subscription) = self.subscriptions.get_mut(&key)
-            && let Some((number, position)) = subscription.next_unsettled(first, ack.last)
-        {
-            first = number + 1;
-            if let Some(transaction) = &transaction {
-                self.settle_in_transaction(transaction, key, number, position);
-            } else {
-                subscription.settle(number);
-                let queue = subscription.queue;
-                self.settle(queue, position);
-            }
-        }
+        let Some(transaction) = transaction else {
+            self.end_each(key, ack, Self::settle);
+            return;
+        };
+        let transaction = (key.0, transaction.clone());
+        self.for_each(key, ack, |machine, _, number, position| {
+            machine.settle_in_transaction(&transaction, key, number, position);
+        });
     }
 
     fn condemn_range(&mut self, key: SubscriptionKey, ack: &Ack, cause: &Cause) {
-        let mut first = ack.first;
-        while let Some(subscription) = self.subscriptions.get_mut(&key)
-            && let Some((number, position)) = subscription.next_unsettled(first, ack.last)
-        {
-            first = number + 1;
-            subscription.settle(number);
-            let (queue, policy) = (subscription.queue, Arc::clone(&subscription.policy));
-            self.condemn(queue, position, cause, &policy);
-        }
+        let Some(policy) = self.subscriptions.get(&key).map(|subscription| Arc::clone(&subscription.policy))
+        else {
+            return;
+        };
+        self.end_each(key, ack, |machine, queue, position| machine.condemn(queue, position, cause, &policy));
     }
 
     fn give_back_range(&mut self, key: SubscriptionKey, ack: &Ack, delay: Delay, cause: &Cause) {
@@ -115,16 +106,46 @@ impl Machine {
         // has counted this one too.
         subscription.epoch = subscription.epoch.wrapping_add(1);
         let failure = Failure { cause, policy: &policy, delay, reserved_for };
+        self.end_each(key, ack, |machine, queue, position| {
+            machine.give_back_failed(queue, position, &failure);
+        });
+        self.take_back_unseen(key);
+    }
+
+    fn retain_range(&mut self, key: SubscriptionKey, ack: &Ack) {
+        self.for_each(key, ack, |machine, queue, _, position| machine.count_retained(queue, position));
+    }
+
+    /// Ends each delivery of a range that nothing was said of yet, and says what becomes of its message.
+    fn end_each(
+        &mut self,
+        key: SubscriptionKey,
+        ack: &Ack,
+        mut act: impl FnMut(&mut Self, QueueKey, Position),
+    ) {
+        self.for_each(key, ack, |machine, queue, number, position| {
+            if let Some(subscription) = machine.subscriptions.get_mut(&key) {
+                subscription.settle(number);
+            }
+            act(machine, queue, position);
+        });
+    }
+
+    /// Looks each time anew for the next delivery of the range, as what is done with one may end others.
+    fn for_each(
+        &mut self,
+        key: SubscriptionKey,
+        ack: &Ack,
+        mut act: impl FnMut(&mut Self, QueueKey, u64, Position),
+    ) {
         let mut first = ack.first;
-        while let Some(subscription) = self.subscriptions.get_mut(&key)
+        while let Some(subscription) = self.subscriptions.get(&key)
             && let Some((number, position)) = subscription.next_unsettled(first, ack.last)
         {
             first = number + 1;
-            subscription.settle(number);
             let queue = subscription.queue;
-            self.give_back_failed(queue, position, &failure);
+            act(self, queue, number, position);
         }
-        self.take_back_unseen(key);
     }
 
     /// Takes back all deliveries of a subscription that did not reach the application.
@@ -135,29 +156,6 @@ impl Machine {
             subscription.take_back(number);
             let queue = subscription.queue;
             self.give_back_unseen(queue, position);
-        }
-    }
-
-    fn expire_range(&mut self, key: SubscriptionKey, ack: &Ack) {
-        let mut first = ack.first;
-        while let Some(subscription) = self.subscriptions.get_mut(&key)
-            && let Some((number, position)) = subscription.next_unsettled(first, ack.last)
-        {
-            first = number + 1;
-            subscription.settle(number);
-            let queue = subscription.queue;
-            self.expire(queue, position);
-        }
-    }
-
-    fn retain_range(&mut self, key: SubscriptionKey, ack: &Ack) {
-        let mut first = ack.first;
-        while let Some(subscription) = self.subscriptions.get(&key)
-            && let Some((number, position)) = subscription.next_unsettled(first, ack.last)
-        {
-            first = number + 1;
-            let queue = subscription.queue;
-            self.count_retained(queue, position);
         }
     }
 }

@@ -9,7 +9,6 @@ mod container;
 mod drain;
 mod error;
 mod observer;
-mod panic;
 mod pool;
 mod run;
 mod settings;

@@ -9,11 +9,11 @@ use corriere_core::{Delivery, Destination, Error, Message, Release, SendOptions,
 use tracing::field::Empty;
 use tracing::{Instrument, Span, info_span};
 
-use super::panic::{catch_panic, caught};
 use super::pool::Run;
 use super::shared::{Counts, Shared};
 use super::{DeliveryEnd, EndKind};
 use crate::listener::{Acknowledge, Disposition, Invocation, ListenerError, Outcome};
+use corriere_core::panic::{catch_panic, caught};
 
 /// Whether a session can go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,12 @@
 //! Message listeners that are set on a consumer.
 
 use std::future::Future;
-use std::panic::AssertUnwindSafe;
-use std::pin::pin;
 use std::sync::Weak;
-use std::task::Poll;
 
 use super::consumer::{Next, Receiver};
 use super::session::SessionInner;
 use super::{AcknowledgeMode, Delivery, Release, Session};
+use crate::panic::catch_panic;
 use crate::provider::Cause;
 
 /// What a message listener may fail with.
@@ -46,7 +44,7 @@ where
     F: Fn(Delivery) -> R,
     R: Future<Output = Result<(), ListenerFailure>>,
 {
-    let outcome = catch_panic(async { listener(delivery.clone()).await }).await;
+    let outcome = catch_panic(|| Box::pin(listener(delivery.clone()))).await;
     let failure = match outcome {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(error.to_string()),
@@ -68,26 +66,4 @@ where
     if let Err(error) = settled {
         tracing::warn!(message_id = ?delivery.headers().message_id, %error, "a message could not be settled and comes again");
     }
-}
-
-/// Runs `future`, turning a panic into its text. What the future owned is dropped with it, so nothing half-done stays
-/// reachable.
-pub async fn catch_panic<F: Future>(future: F) -> Result<F::Output, String> {
-    let mut future = pin!(future);
-    std::future::poll_fn(move |cx| {
-        match std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
-            Err(panic) => Poll::Ready(Err(panic_text(&*panic))),
-        }
-    })
-    .await
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "a value that is no text".to_owned())
 }

@@ -16,7 +16,7 @@ pub use consumer::{Consumer, Messages};
 pub use delivery::{Delivery, Release};
 pub use factory::ConnectionFactory;
 pub use handler::{with_session, with_session_sync};
-pub use listener::{ListenerFailure, catch_panic};
+pub use listener::ListenerFailure;
 pub use producer::{Producer, SendOptions};
 pub use session::{AcknowledgeMode, Session};
 pub use url::UrlError;

@@ -1,18 +1,21 @@
-//! Keeps a listener's panic from its worker.
+//! Keeps the panics of handlers from who calls them.
 
 use std::any::Any;
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::task::Poll;
-
-use crate::listener::BoxFuture;
 
 /// Runs `future` and turns a panic into its text, wherever it happens: in the making of the future, while it runs, or
 /// while what is left of it is dropped. Nothing half-done stays reachable, as all of it is dropped here.
-pub(super) async fn catch_panic<'a, T>(make: impl FnOnce() -> BoxFuture<'a, T>) -> Result<T, String> {
+///
+/// # Errors
+/// The panic's text.
+pub async fn catch_panic<F: Future + Unpin>(make: impl FnOnce() -> F) -> Result<F::Output, String> {
     let mut guarded = Guarded(Some(caught(make)?));
     let output = std::future::poll_fn(|context| {
         let Some(future) = &mut guarded.0 else { return Poll::Pending };
-        match caught(|| future.as_mut().poll(context)) {
+        match caught(|| Pin::new(future).poll(context)) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
             Err(panic) => Poll::Ready(Err(panic)),
@@ -23,23 +26,26 @@ pub(super) async fn catch_panic<'a, T>(make: impl FnOnce() -> BoxFuture<'a, T>) 
 }
 
 /// Runs `function` and turns a panic into its text.
-pub(super) fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
+///
+/// # Errors
+/// The panic's text.
+pub fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(function)).map_err(|panic| text(&*panic))
 }
 
-/// A future whose drop does not panic, also when its worker is aborted.
-struct Guarded<'a, T>(Option<BoxFuture<'a, T>>);
+/// A future whose drop does not panic, also when who awaits it is aborted.
+struct Guarded<F>(Option<F>);
 
-impl<T> Guarded<'_, T> {
+impl<F> Guarded<F> {
     fn drop_future(&mut self) -> Result<(), String> {
         caught(|| drop(self.0.take()))
     }
 }
 
-impl<T> Drop for Guarded<'_, T> {
+impl<F> Drop for Guarded<F> {
     fn drop(&mut self) {
         if let Err(panic) = self.drop_future() {
-            tracing::error!(panic, "a listener that was ended panicked while it was dropped");
+            tracing::error!(panic, "a handler that was ended panicked while it was dropped");
         }
     }
 }
@@ -54,6 +60,8 @@ fn text(panic: &(dyn Any + Send)) -> String {
 mod tests {
     use super::*;
 
+    type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
+
     struct PanicsWhenDropped;
 
     impl Drop for PanicsWhenDropped {
@@ -64,9 +72,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_is_caught_wherever_it_happens() {
-        let made = catch_panic::<()>(|| panic!("in the making")).await;
+        let made = catch_panic::<BoxFuture>(|| panic!("in the making")).await;
         assert_eq!(made, Err("in the making".to_owned()));
-        let polled = catch_panic::<()>(|| {
+        let polled = catch_panic::<BoxFuture>(|| {
             Box::pin(async {
                 tokio::task::yield_now().await;
                 panic!("in {}", "the run")
@@ -86,7 +94,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_in_a_run_that_is_ended_stays_within() {
-        let mut ended = Box::pin(catch_panic::<()>(|| {
+        let mut ended = Box::pin(catch_panic::<BoxFuture>(|| {
             let bomb = PanicsWhenDropped;
             Box::pin(async move {
                 let _bomb = bomb;
