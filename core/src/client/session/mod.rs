@@ -12,7 +12,6 @@ use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::Mutex as AsyncMutex;
 
 use self::settlement::HandedOver;
-use self::transaction::Ending;
 use super::buffer::{Buffer, lock};
 use super::connection::ConnectionInner;
 use super::handler::Handlers;
@@ -42,8 +41,6 @@ pub(super) struct SessionInner {
     handlers: Handlers,
     /// Taken by one message listener after the other.
     listener_turn: Arc<AsyncMutex<()>>,
-    /// Serialises what ends a transaction, and keeps a commit whose caller was dropped while it waited.
-    ending: AsyncMutex<Option<Ending>>,
     state: Mutex<SessionState>,
 }
 
@@ -74,7 +71,6 @@ impl Session {
                 phase: AtomicU8::new(OPEN),
                 handlers: Handlers::default(),
                 listener_turn: Arc::default(),
-                ending: AsyncMutex::new(None),
                 state: Mutex::default(),
             }),
         }

@@ -51,19 +51,17 @@ impl SessionInner {
             receipt.await?;
             return Ok(id);
         }
-        let mut unfinished = UnfinishedSend {
-            session: self,
-            transaction: None,
-            failure: Some(format!("a send to {destination} was dropped")),
-        };
-        self.finish_ending(&mut *self.ending.lock().await).await.ok();
-        let (id, receipt) = {
+        let (id, receipt, transaction) = {
             let mut state = lock(&self.state);
+            // Looked at again, under the lock: what a closed session began nobody would end.
+            self.check_usable("send")?;
             let transaction = self.transaction(&mut state);
-            let sent = self.submit_send(producer, destination, message, options, Some(transaction.clone()));
-            unfinished.transaction = Some(transaction);
-            sent
+            let (id, receipt) =
+                self.submit_send(producer, destination, message, options, Some(transaction.clone()));
+            (id, receipt, transaction)
         };
+        let failure = Some(format!("a send to {destination} was dropped"));
+        let mut unfinished = UnfinishedSend { session: self, transaction, failure };
         match receipt.await {
             Ok(_) => {
                 unfinished.failure = None;
@@ -99,8 +97,7 @@ impl SessionInner {
 /// A send within a transaction whose outcome is not known. Dropped with a failure, the transaction cannot commit.
 struct UnfinishedSend<'a> {
     session: &'a SessionInner,
-    /// `None` while it waits for the end of the transaction before: it belongs to the next one.
-    transaction: Option<TransactionId>,
+    transaction: TransactionId,
     failure: Option<String>,
 }
 
@@ -108,7 +105,7 @@ impl Drop for UnfinishedSend<'_> {
     fn drop(&mut self) {
         if let Some(failure) = self.failure.take() {
             let mut state = lock(&self.session.state);
-            if self.transaction.is_none() || state.transaction == self.transaction {
+            if state.transaction.as_ref() == Some(&self.transaction) {
                 state.rollback_only.get_or_insert(failure);
             }
         }

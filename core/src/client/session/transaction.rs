@@ -1,5 +1,9 @@
 //! The transaction of a session: its begin, its end, and a commit whose caller went away.
 
+use std::sync::Arc;
+
+use tokio::runtime::Handle;
+
 use super::super::buffer::lock;
 use super::settlement::forget_if_settled;
 use super::{SessionInner, SessionState, confirm_all};
@@ -7,14 +11,11 @@ use crate::error::Error;
 use crate::id::{SubscriptionId, TransactionId};
 use crate::provider::{AckKind, Cause, Command, Confirmation, ProviderError, Receipt};
 
-/// A commit on its way, and the deliveries to give back if it fails.
-#[derive(Debug)]
-pub(super) struct Ending {
-    receipt: Receipt,
-    ranges: Vec<(SubscriptionId, u64, u64)>,
-}
+/// Deliveries of one subscription, by their first and last number.
+pub(super) type Range = (SubscriptionId, u64, u64);
 
 impl SessionInner {
+    /// The transaction that is open, or a new one.
     pub(super) fn transaction(&self, state: &mut SessionState) -> TransactionId {
         state
             .transaction
@@ -26,67 +27,67 @@ impl SessionInner {
             .clone()
     }
 
-    pub(super) async fn commit(&self) -> Result<(), Error> {
-        let mut ending = self.ending.lock().await;
-        self.finish_ending(&mut ending).await.ok();
-        let failure = lock(&self.state).rollback_only.take();
-        if let Some(reason) = failure {
-            let cause = Cause::failure(format!("the transaction was rolled back: {reason}"));
-            confirm_all(self.submit_rollback(&AckKind::Redelivered { delay: None, cause })).await?;
-            return Err(Error::TransactionRolledBack { reason });
-        }
-        *ending = {
-            let mut state = lock(&self.state);
-            if state.transaction.is_none() && state.unsettled.is_empty() {
-                return Ok(());
+    /// Commits. All of it is submitted in the first poll, so that what is sent or received after that belongs to the
+    /// next transaction whatever becomes of the future.
+    pub(super) async fn commit(self: &Arc<Self>) -> Result<(), Error> {
+        match self.submit_commit()? {
+            Submitted::Nothing => Ok(()),
+            Submitted::Commit(commit) => {
+                PendingCommit { session: self, commit: Some(commit) }.outcome().await
             }
-            let transaction = self.transaction(&mut state);
-            let (_, ranges) = self.settle_ranges(&mut state, &AckKind::Standard, Some(&transaction));
-            state.transaction = None;
-            Some(Ending {
-                receipt: self.connection.submit(Command::Commit { transaction, one_phase: true }),
-                ranges,
-            })
-        };
-        self.finish_ending(&mut ending).await
+            Submitted::Rollback { reason, receipts } => {
+                confirm_all(receipts).await?;
+                Err(Error::TransactionRolledBack { reason })
+            }
+        }
     }
 
-    /// Awaits the commit that is on its way, if one is, and gives back its deliveries when it failed. Dropping this
-    /// leaves it for the next call.
-    pub(super) async fn finish_ending(&self, ending: &mut Option<Ending>) -> Result<(), Error> {
-        let Some(Ending { receipt, ranges }) = ending.as_mut() else {
-            return Ok(());
-        };
-        let outcome: Result<Confirmation, ProviderError> = receipt.await;
-        if let Err(error) = &outcome {
-            let cause = Cause::failure(format!("the commit failed: {error}"));
-            let mut state = lock(&self.state);
-            for (subscription, first, last) in ranges.iter().copied() {
+    fn submit_commit(&self) -> Result<Submitted, Error> {
+        let mut state = lock(&self.state);
+        self.check_usable("commit")?;
+        if let Some(reason) = state.rollback_only.take() {
+            let cause = Cause::failure(format!("the transaction was rolled back: {reason}"));
+            let kind = AckKind::Redelivered { delay: None, cause };
+            return Ok(Submitted::Rollback { receipts: self.submit_rollback(&mut state, &kind), reason });
+        }
+        if state.transaction.is_none() && state.unsettled.is_empty() {
+            return Ok(Submitted::Nothing);
+        }
+        let transaction = self.transaction(&mut state);
+        let (_, ranges) = self.settle_ranges(&mut state, &AckKind::Standard, Some(&transaction));
+        state.transaction = None;
+        let receipt = self.connection.submit(Command::Commit { transaction, one_phase: true });
+        Ok(Submitted::Commit(Commit { receipt, ranges }))
+    }
+
+    /// Gives back the deliveries of a commit that failed.
+    fn end_commit(
+        &self,
+        ranges: Vec<Range>,
+        outcome: Result<Confirmation, ProviderError>,
+    ) -> Result<(), Error> {
+        let mut state = lock(&self.state);
+        for (subscription, first, last) in ranges {
+            if let Err(error) = &outcome {
                 if let Some(handed_over) = state.subscriptions.get_mut(&subscription) {
                     self.recall(subscription, handed_over, last);
                 }
-                let kind = AckKind::Redelivered { delay: None, cause: cause.clone() };
+                let cause = Cause::failure(format!("the commit failed: {error}"));
+                let kind = AckKind::Redelivered { delay: None, cause };
                 drop(self.acknowledge(subscription, first, last, kind, None));
             }
-        }
-        let mut state = lock(&self.state);
-        for (subscription, ..) in ranges.drain(..) {
             forget_if_settled(&mut state, subscription);
         }
-        drop(state);
-        *ending = None;
         outcome.map(drop).map_err(Error::from)
     }
 
-    /// Undoes the transaction and says `kind` of what was received in it.
+    /// Undoes the transaction and says `kind` of what was received in it. All of it is submitted in the first poll.
     pub(in crate::client) async fn rollback(&self, kind: &AckKind) -> Result<(), Error> {
-        let mut ending = self.ending.lock().await;
-        self.finish_ending(&mut ending).await.ok();
-        confirm_all(self.submit_rollback(kind)).await
+        let receipts = self.submit_rollback(&mut lock(&self.state), kind);
+        confirm_all(receipts).await
     }
 
-    pub(super) fn submit_rollback(&self, kind: &AckKind) -> Vec<Receipt> {
-        let mut state = lock(&self.state);
+    fn submit_rollback(&self, state: &mut SessionState, kind: &AckKind) -> Vec<Receipt> {
         state.rollback_only = None;
         let rollback = state.transaction.take().map(|transaction| {
             let cause = match kind {
@@ -95,8 +96,52 @@ impl SessionInner {
             };
             self.connection.submit(Command::Rollback { transaction, cause })
         });
-        let (mut receipts, _) = self.settle_ranges(&mut state, kind, None);
+        let (mut receipts, _) = self.settle_ranges(state, kind, None);
         receipts.extend(rollback);
         receipts
+    }
+}
+
+/// What a commit came to when it was submitted.
+enum Submitted {
+    Nothing,
+    Commit(Commit),
+    /// A send of the transaction had failed.
+    Rollback {
+        reason: String,
+        receipts: Vec<Receipt>,
+    },
+}
+
+/// A commit on its way, and the deliveries to give back if it fails.
+struct Commit {
+    receipt: Receipt,
+    ranges: Vec<Range>,
+}
+
+/// A commit that somebody waits for. Dropped before its end, it is waited for by a task of its own.
+struct PendingCommit<'a> {
+    session: &'a Arc<SessionInner>,
+    commit: Option<Commit>,
+}
+
+impl PendingCommit<'_> {
+    async fn outcome(mut self) -> Result<(), Error> {
+        let Some(commit) = &mut self.commit else { return Ok(()) };
+        let outcome = (&mut commit.receipt).await;
+        let ranges = std::mem::take(&mut commit.ranges);
+        self.commit = None;
+        self.session.end_commit(ranges, outcome)
+    }
+}
+
+impl Drop for PendingCommit<'_> {
+    fn drop(&mut self) {
+        let Some(Commit { receipt, ranges }) = self.commit.take() else { return };
+        // Outside a runtime nobody can wait; what was received comes again, if it must, when the session is closed.
+        if let Ok(runtime) = Handle::try_current() {
+            let session = Arc::clone(self.session);
+            runtime.spawn(async move { session.end_commit(ranges, receipt.await) });
+        }
     }
 }
