@@ -11,7 +11,7 @@ pub struct Settings {
     pub memory_limit: u64,
     /// How long a send may wait for memory.
     pub send_deadline: Duration,
-    /// Where neither the subscription nor the destination has a policy.
+    /// Where the subscription does not want it otherwise.
     pub redelivery: RedeliveryPolicy,
     /// Where messages go that cannot be delivered.
     pub dead_letters: DeadLetters,

@@ -2,6 +2,8 @@
 
 mod options;
 
+pub(crate) use options::MAXIMUM_PREFETCH;
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -28,16 +28,6 @@ pub enum Error {
     /// The provider cannot do this.
     #[error("the provider does not offer {0}")]
     Unsupported(Capability),
-    /// A value outside what is allowed.
-    #[error("{what} is {found}; expected {expected}")]
-    OutOfRange {
-        /// The setting.
-        what: &'static str,
-        /// The value.
-        found: String,
-        /// The bounds.
-        expected: &'static str,
-    },
     /// A connection factory's URL.
     #[error(transparent)]
     Url(#[from] UrlError),

@@ -22,5 +22,5 @@ pub use destination::{Destination, DestinationError, DestinationKind};
 pub use error::Error;
 pub use id::{ConnectionId, MessageId, ProducerId, SessionId, SubscriptionId, TransactionId, Xid};
 pub use message::{Body, DeliveryMode, Headers, Message, MessageError, Priority, Properties, Value};
-pub use redelivery::RedeliveryPolicy;
+pub use redelivery::{RedeliveryOverrides, RedeliveryPolicy};
 pub use time::{Clock, Timestamp};

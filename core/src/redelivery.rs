@@ -15,7 +15,8 @@ pub struct RedeliveryPolicy {
     pub initial_delay: Duration,
     /// Delay before each further one, where `back_off` is absent.
     pub delay: Duration,
-    /// Factor from one delay to the next, starting at `initial_delay`; `None` for a steady delay.
+    /// Factor from one delay to the next, starting at `initial_delay`; `None` for a steady delay. Below 1, and what is no
+    /// number, counts as 1.
     pub back_off: Option<f64>,
     /// Upper bound of the delay; `None` for no bound.
     pub maximum_delay: Option<Duration>,
@@ -32,6 +33,51 @@ impl Default for RedeliveryPolicy {
             back_off: None,
             maximum_delay: None,
             non_blocking: false,
+        }
+    }
+}
+
+/// What one subscription wants otherwise than its broker's policy says; `None` leaves it as the broker has it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RedeliveryOverrides {
+    /// See [`RedeliveryPolicy::maximum_redeliveries`].
+    pub maximum_redeliveries: Option<Option<u32>>,
+    /// See [`RedeliveryPolicy::initial_delay`].
+    pub initial_delay: Option<Duration>,
+    /// See [`RedeliveryPolicy::delay`].
+    pub delay: Option<Duration>,
+    /// See [`RedeliveryPolicy::back_off`].
+    pub back_off: Option<Option<f64>>,
+    /// See [`RedeliveryPolicy::maximum_delay`].
+    pub maximum_delay: Option<Option<Duration>>,
+    /// See [`RedeliveryPolicy::non_blocking`].
+    pub non_blocking: Option<bool>,
+}
+
+impl RedeliveryOverrides {
+    /// The policy that comes of it.
+    #[must_use]
+    pub fn over(&self, policy: &RedeliveryPolicy) -> RedeliveryPolicy {
+        RedeliveryPolicy {
+            maximum_redeliveries: self.maximum_redeliveries.unwrap_or(policy.maximum_redeliveries),
+            initial_delay: self.initial_delay.unwrap_or(policy.initial_delay),
+            delay: self.delay.unwrap_or(policy.delay),
+            back_off: self.back_off.unwrap_or(policy.back_off),
+            maximum_delay: self.maximum_delay.unwrap_or(policy.maximum_delay),
+            non_blocking: self.non_blocking.unwrap_or(policy.non_blocking),
+        }
+    }
+}
+
+impl From<RedeliveryPolicy> for RedeliveryOverrides {
+    fn from(policy: RedeliveryPolicy) -> Self {
+        Self {
+            maximum_redeliveries: Some(policy.maximum_redeliveries),
+            initial_delay: Some(policy.initial_delay),
+            delay: Some(policy.delay),
+            back_off: Some(policy.back_off),
+            maximum_delay: Some(policy.maximum_delay),
+            non_blocking: Some(policy.non_blocking),
         }
     }
 }
@@ -53,7 +99,7 @@ impl RedeliveryPolicy {
             Some(_) if self.initial_delay.is_zero() => Duration::ZERO,
             Some(factor) => {
                 let exponent = i32::try_from(repeats).unwrap_or(i32::MAX);
-                let seconds = self.initial_delay.as_secs_f64() * factor.powi(exponent);
+                let seconds = self.initial_delay.as_secs_f64() * factor.max(1.0).powi(exponent);
                 Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
             }
             None if repeats == 0 => self.initial_delay,

@@ -1,8 +1,9 @@
 //! Points in time, and the clock that everything in Corriere reads.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
@@ -14,7 +15,7 @@ impl Timestamp {
     /// This moment plus `duration`, at the far end of time instead of past it.
     #[must_use]
     pub fn saturating_add(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)))
+        Self(self.0.saturating_add(milliseconds(duration)))
     }
 
     /// How long after `earlier` this moment is; zero when it is not after it.
@@ -32,7 +33,7 @@ impl fmt::Display for Timestamp {
 
 /// What tells the time to a broker, a client and a container.
 ///
-/// [`Clock::system`] is the machine's; [`Clock::manual`] moves only when [`Clock::advance`] is called, which lets a
+/// [`Clock::system`] is the machine's, except that it never goes back; [`Clock::manual`] moves only when [`Clock::advance`] is called, which lets a
 /// test pass hours of redelivery delay at once without touching tokio's own clock. Clones share the clock.
 #[derive(Clone, Debug)]
 pub struct Clock(Source);
@@ -56,7 +57,8 @@ impl Manual {
 }
 
 impl Clock {
-    /// The machine's clock.
+    /// The machine's clock. When that is set back this one goes on from where it was, at the same pace, so that nothing
+    /// expires early and no delay stands still; when it is set forward, or has slept, this one follows.
     #[must_use]
     pub fn system() -> Self {
         Self(Source::System)
@@ -72,10 +74,7 @@ impl Clock {
     #[must_use]
     pub fn now(&self) -> Timestamp {
         match &self.0 {
-            Source::System => {
-                let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                Timestamp(u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX))
-            }
+            Source::System => system_now(),
             Source::Manual(manual) => *manual.now(),
         }
     }
@@ -121,6 +120,31 @@ impl Clock {
     }
 }
 
+fn system_now() -> Timestamp {
+    static START: OnceLock<Instant> = OnceLock::new();
+    static CLOCK: SteadyWallClock = SteadyWallClock { ahead: AtomicU64::new(0) };
+    let running = milliseconds(START.get_or_init(Instant::now).elapsed());
+    let wall = milliseconds(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
+    CLOCK.read(running, wall)
+}
+
+/// The wall clock without its steps back, by the clock of the processor, which only runs.
+struct SteadyWallClock {
+    /// How far the wall clock has been ahead of the running one at most, in milliseconds.
+    ahead: AtomicU64,
+}
+
+impl SteadyWallClock {
+    fn read(&self, running: u64, wall: u64) -> Timestamp {
+        let ahead = wall.saturating_sub(running);
+        Timestamp(running.saturating_add(self.ahead.fetch_max(ahead, Ordering::Relaxed).max(ahead)))
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 impl Default for Clock {
     fn default() -> Self {
         Self::system()
@@ -143,6 +167,15 @@ mod tests {
         assert!(!sleeper.is_finished());
         clock.advance(Duration::from_secs(3_600));
         sleeper.await.unwrap();
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_goes_on_and_one_that_is_set_forward_is_followed() {
+        let clock = SteadyWallClock { ahead: AtomicU64::new(0) };
+        assert_eq!(clock.read(0, 7_200_000), Timestamp(7_200_000));
+        assert_eq!(clock.read(10, 3_600_010), Timestamp(7_200_010), "an hour back");
+        assert_eq!(clock.read(20, 3_600_020), Timestamp(7_200_020), "at the same pace");
+        assert_eq!(clock.read(30, 9_000_030), Timestamp(9_000_030), "forward");
     }
 
     #[test]

@@ -356,3 +356,17 @@ async fn a_handler_within_a_handler_closes_the_outer_session_without_waiting_for
     assert!(matches!(outer.acknowledge().await, Err(Error::IllegalState { .. })));
     inner.acknowledge().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_task_that_a_handler_waits_for_closes_the_session_without_waiting_for_the_handler() {
+    let broker = TestBroker::start();
+    let connection = broker.connect().await;
+    let session = connection.create_session(Auto).await.unwrap();
+    let handler = session.run_handler(async {
+        let own = session.clone();
+        tokio::spawn(with_session(session.clone(), async move { own.close().await })).await.unwrap()
+    });
+    within(handler).await.unwrap();
+    within(session.close()).await.unwrap();
+    assert!(matches!(session.acknowledge().await, Err(Error::IllegalState { .. })));
+}

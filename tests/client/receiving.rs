@@ -181,6 +181,24 @@ async fn a_stream_gives_the_messages_in_order_and_ends_when_the_consumer_is_clos
 }
 
 #[tokio::test]
+async fn a_stream_ends_after_a_close_between_two_items_and_after_an_error() {
+    let broker = TestBroker::start();
+    let session = broker.session(Auto).await;
+    let closed = session.create_consumer(&queue("q")).await.unwrap();
+    let lost = session.create_consumer(&queue("q")).await.unwrap();
+    let (mut of_closed, mut of_lost) = (closed.stream(), lost.stream());
+    closed.close().await.unwrap();
+    for _ in 0..2 {
+        assert!(within(poll_fn(|cx| Pin::new(&mut of_closed).poll_next(cx))).await.is_none());
+    }
+    broker.broker.stop();
+    assert!(matches!(within(poll_fn(|cx| Pin::new(&mut of_lost).poll_next(cx))).await, Some(Err(_))));
+    for _ in 0..2 {
+        assert!(within(poll_fn(|cx| Pin::new(&mut of_lost).poll_next(cx))).await.is_none());
+    }
+}
+
+#[tokio::test]
 async fn a_stream_dropped_between_two_items_loses_nothing() {
     let broker = TestBroker::start();
     let q = queue("q");

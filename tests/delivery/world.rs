@@ -223,7 +223,7 @@ impl World {
             selector: None,
             no_local,
             durable_name: None,
-            redelivery,
+            redelivery: redelivery.map(Into::into),
         };
         self.command(session.connection, Command::OpenSubscription(Box::new(subscribe)))?;
         Ok(subscription)

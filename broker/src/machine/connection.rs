@@ -136,7 +136,9 @@ impl Machine {
             Some(Target::Topic(topic)) => self.bind(topic, key),
             None => return Err(ProviderError::Lost),
         };
-        let policy = subscribe.redelivery.map_or_else(|| Arc::clone(&self.policy), Arc::new);
+        let policy = subscribe
+            .redelivery
+            .map_or_else(|| Arc::clone(&self.policy), |overrides| Arc::new(overrides.over(&self.policy)));
         let subscription =
             Subscription::new(subscribe.session, queue, subscribe.credit, policy, subscribe.no_local);
         self.subscriptions.insert(key, subscription);

@@ -245,6 +245,7 @@ impl World {
         let session = self.session(connection);
         self.last_number += 1;
         let subscription = SubscriptionId(self.last_number);
+        let redelivery = redelivery.map(Into::into);
         let subscribe = Subscribe { redelivery, ..subscribe(session, subscription, destination, credit) };
         self.done(connection, Command::OpenSubscription(Box::new(subscribe)));
         Consumer { connection, session, subscription }

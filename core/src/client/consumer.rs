@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_core::Stream;
+use tokio::runtime::Handle;
 
 use super::buffer::{Buffer, End, lock};
 use super::listener::{self, ListenerFailure};
@@ -104,20 +105,21 @@ impl Consumer {
         self.next("take_timeout", false, wait).await
     }
 
-    /// The messages as a stream of [`Consumer::receive`]; it ends when the consumer is closed. Dropping it between two
+    /// The messages as a stream of [`Consumer::receive`]; it ends when the consumer is closed, and after an error. Dropping it between two
     /// items neither loses nor counts a message.
     #[must_use]
     pub fn stream(&self) -> Messages<'_> {
-        Messages { consumer: self, next: None }
+        Messages { consumer: self, next: None, is_over: false }
     }
 
     /// Calls `listener` for each message from now on, one at a time over all listeners of the session; receive is an
     /// error after that. AUTO acknowledges when it returned `Ok` and gives the message back on `Err` or a panic; in
     /// CLIENT and TRANSACTED an unsuccessful message stays unsettled until the session is recovered, rolled back or
-    /// closed. To be called within a tokio runtime.
+    /// closed.
     ///
     /// # Errors
-    /// [`Error::IllegalState`] when closed, when a listener is set already, or when the prefetch is 0.
+    /// [`Error::IllegalState`] when closed, when a listener is set already, when the prefetch is 0, or outside a tokio
+    /// runtime.
     pub fn set_message_listener<F, R>(&self, listener: F) -> Result<(), Error>
     where
         F: Fn(Delivery) -> R + Send + Sync + 'static,
@@ -133,11 +135,20 @@ impl Consumer {
         if self.receiver.pull.is_some() {
             return refuse("the consumer's prefetch is 0, so nothing comes by itself; give it a prefetch");
         }
+        let Ok(runtime) = Handle::try_current() else {
+            return refuse("there is no tokio runtime here to call it in");
+        };
         if self.has_listener.swap(true, Ordering::AcqRel) {
             return refuse("the consumer has a message listener already");
         }
-        tokio::spawn(listener::run(self.session.downgrade(), self.receiver.clone(), listener));
+        runtime.spawn(listener::run(self.session.downgrade(), self.receiver.clone(), listener));
         Ok(())
+    }
+
+    /// Whether it, its session or its connection was closed.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self.receiver.buffer.ended(), Some(End::Closed))
     }
 
     /// Whether messages wait in the buffer.
@@ -207,6 +218,7 @@ impl Drop for Consumer {
 pub struct Messages<'a> {
     consumer: &'a Consumer,
     next: Option<NextMessage<'a>>,
+    is_over: bool,
 }
 
 type NextMessage<'a> = Pin<Box<dyn Future<Output = Result<Option<Delivery>, Error>> + Send + 'a>>;
@@ -222,10 +234,16 @@ impl Stream for Messages<'_> {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let consumer = self.consumer;
+        if self.is_over || (self.next.is_none() && consumer.is_closed()) {
+            self.is_over = true;
+            return Poll::Ready(None);
+        }
         let next = self.next.get_or_insert_with(|| Box::pin(consumer.receive()));
         let outcome = next.as_mut().poll(cx);
-        if outcome.is_ready() {
+        if let Poll::Ready(outcome) = &outcome {
             self.next = None;
+            // What failed once fails again: a loop over the items must come to its end.
+            self.is_over = !matches!(outcome, Ok(Some(_)));
         }
         outcome.map(Result::transpose)
     }

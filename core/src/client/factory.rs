@@ -9,7 +9,7 @@ use crate::destination::Destination;
 use crate::error::Error;
 use crate::id::ConnectionId;
 use crate::provider::{ConnectOptions, Provider, provider_for};
-use crate::redelivery::RedeliveryPolicy;
+use crate::redelivery::RedeliveryOverrides;
 use crate::time::Clock;
 
 /// Makes connections to the broker behind a URL. Cheap to clone; clones are the same factory.
@@ -90,7 +90,7 @@ impl ConnectionFactory {
         }
     }
 
-    pub(super) fn redelivery(&self) -> Option<&RedeliveryPolicy> {
+    pub(super) fn redelivery(&self) -> Option<&RedeliveryOverrides> {
         self.url.options.redelivery.as_ref()
     }
 

@@ -15,13 +15,19 @@ tokio::task_local! {
 
 /// Runs `future` with `session` as the current one, so that a template on the same factory sends with it. This is how
 /// a task that a handler spawned joins the handler's transaction, which by itself it does not.
-pub async fn with_session<F: Future>(session: Session, future: F) -> F::Output {
-    CURRENT_SESSION.scope(session, future).await
+///
+/// A handler may wait for such a task, so closing the session from within `future` is closing it from inside a handler: it
+/// returns at once and takes effect when no handler of the session is at work.
+pub fn with_session<F: Future>(session: Session, future: F) -> impl Future<Output = F::Output> {
+    // Not an `async fn`, which would hold `future` twice: as its argument and within the scopes.
+    let handlers = session.inner().handlers().with_enclosing();
+    CURRENT_HANDLERS.scope(handlers, CURRENT_SESSION.scope(session, future))
 }
 
 /// As [`with_session`], for code that blocks.
 pub fn with_session_sync<R>(session: Session, run: impl FnOnce() -> R) -> R {
-    CURRENT_SESSION.sync_scope(session, run)
+    let handlers = session.inner().handlers().with_enclosing();
+    CURRENT_HANDLERS.sync_scope(handlers, || CURRENT_SESSION.sync_scope(session, run))
 }
 
 impl Session {
@@ -34,14 +40,14 @@ impl Session {
     /// Runs `future` as a handler of this session: the session is the current one, closing it or its connection from
     /// outside waits for the future's end, and closing it from inside takes effect after it.
     pub async fn run_handler<F: Future>(&self, future: F) -> F::Output {
-        let running = self.inner().handlers().enter();
-        CURRENT_HANDLERS.scope(running.with_enclosing(), with_session(self.clone(), future)).await
+        let _running = self.inner().handlers().enter();
+        with_session(self.clone(), future).await
     }
 
     /// As [`Session::run_handler`], for a handler that blocks.
     pub fn run_blocking_handler<R>(&self, run: impl FnOnce() -> R) -> R {
-        let running = self.inner().handlers().enter();
-        CURRENT_HANDLERS.sync_scope(running.with_enclosing(), || with_session_sync(self.clone(), run))
+        let _running = self.inner().handlers().enter();
+        with_session_sync(self.clone(), run)
     }
 }
 
@@ -70,6 +76,13 @@ impl Handlers {
         CURRENT_HANDLERS.try_with(|current| current.contains(&self.id)).unwrap_or(false)
     }
 
+    /// These, and those in which the calling code runs already.
+    fn with_enclosing(&self) -> Vec<u64> {
+        let mut current = CURRENT_HANDLERS.try_with(Clone::clone).unwrap_or_default();
+        current.push(self.id);
+        current
+    }
+
     pub(super) async fn wait_until_idle(&self) {
         // The sender lives in `self`, so this cannot fail.
         let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
@@ -78,14 +91,6 @@ impl Handlers {
 
 /// One handler at work.
 pub(super) struct Running<'a>(&'a Handlers);
-
-impl Running<'_> {
-    fn with_enclosing(&self) -> Vec<u64> {
-        let mut current = CURRENT_HANDLERS.try_with(Clone::clone).unwrap_or_default();
-        current.push(self.0.id);
-        current
-    }
-}
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {

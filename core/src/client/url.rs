@@ -1,13 +1,15 @@
 //! URLs of connection factories: `vm://local?jms.redeliveryPolicy.maximumRedeliveries=6`.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use thiserror::Error;
 
+use crate::destination::MAXIMUM_PREFETCH;
 use crate::provider::Password;
-use crate::redelivery::RedeliveryPolicy;
+use crate::redelivery::RedeliveryOverrides;
 
 /// A URL, taken apart.
 #[derive(Clone, Debug)]
@@ -32,8 +34,8 @@ pub(super) struct Options {
     pub(super) topic_prefetch: Option<u32>,
     pub(super) send_timeout: Option<Duration>,
     pub(super) unstarted_warning: Option<Duration>,
-    /// Present when any option of the policy, or `jms.nonBlockingRedelivery`, was given.
-    pub(super) redelivery: Option<RedeliveryPolicy>,
+    /// What the options of the policy, and `jms.nonBlockingRedelivery`, say; the broker's policy fills the rest.
+    pub(super) redelivery: Option<RedeliveryOverrides>,
 }
 
 /// What is wrong with the URL of a connection factory.
@@ -62,6 +64,14 @@ pub enum UrlError {
         /// The known option that is nearest to it.
         nearest: Option<&'static str>,
     },
+    /// An option that is given twice.
+    #[error("`{url}` has the option `{option}` twice; expected it once")]
+    Twice {
+        /// The URL, without its options.
+        url: String,
+        /// The option.
+        option: &'static str,
+    },
     /// An option whose value cannot be read.
     #[error("`{url}`: option `{option}` is `{value}`; expected {expected}")]
     Value {
@@ -86,6 +96,8 @@ struct UrlOption {
     set: fn(&mut Options, &str) -> Result<(), &'static str>,
 }
 
+const PASSWORD: &str = "jms.password";
+
 const OPTIONS: &[UrlOption] = &[
     UrlOption {
         name: "jms.clientID",
@@ -96,7 +108,7 @@ const OPTIONS: &[UrlOption] = &[
         set: |options, value| text(value).map(|text| options.user = Some(text)),
     },
     UrlOption {
-        name: "jms.password",
+        name: PASSWORD,
         set: |options, value| text(value).map(|text| options.password = Some(Password(text))),
     },
     UrlOption {
@@ -133,20 +145,20 @@ const OPTIONS: &[UrlOption] = &[
         name: "jms.redeliveryPolicy.maximumRedeliveries",
         set: |options, value| {
             let maximum: i64 = value.parse().map_err(|_| "a number, -1 for no limit")?;
-            policy(options).maximum_redeliveries = match maximum {
+            policy(options).maximum_redeliveries = Some(match maximum {
                 -1 => None,
                 _ => Some(u32::try_from(maximum).map_err(|_| "a number, -1 for no limit")?),
-            };
+            });
             Ok(())
         },
     },
     UrlOption {
         name: "jms.redeliveryPolicy.initialRedeliveryDelay",
-        set: |options, value| milliseconds(value).map(|delay| policy(options).initial_delay = delay),
+        set: |options, value| milliseconds(value).map(|delay| policy(options).initial_delay = Some(delay)),
     },
     UrlOption {
         name: "jms.redeliveryPolicy.redeliveryDelay",
-        set: |options, value| milliseconds(value).map(|delay| policy(options).delay = delay),
+        set: |options, value| milliseconds(value).map(|delay| policy(options).delay = Some(delay)),
     },
     UrlOption {
         name: "jms.redeliveryPolicy.backOffMultiplier",
@@ -155,27 +167,28 @@ const OPTIONS: &[UrlOption] = &[
             if !(factor >= 1.0 && factor.is_finite()) {
                 return Err("a number of at least 1");
             }
-            policy(options).back_off = Some(factor);
+            policy(options).back_off = Some(Some(factor));
             Ok(())
         },
     },
     UrlOption {
         name: "jms.redeliveryPolicy.maximumRedeliveryDelay",
         set: |options, value| {
-            policy(options).maximum_delay = if value == "-1" { None } else { Some(milliseconds(value)?) };
+            policy(options).maximum_delay =
+                Some(if value == "-1" { None } else { Some(milliseconds(value)?) });
             Ok(())
         },
     },
     UrlOption {
         name: "jms.nonBlockingRedelivery",
         set: |options, value| {
-            policy(options).non_blocking = value.parse().map_err(|_| "`true` or `false`")?;
+            policy(options).non_blocking = Some(value.parse().map_err(|_| "`true` or `false`")?);
             Ok(())
         },
     },
 ];
 
-fn policy(options: &mut Options) -> &mut RedeliveryPolicy {
+fn policy(options: &mut Options) -> &mut RedeliveryOverrides {
     options.redelivery.get_or_insert_default()
 }
 
@@ -189,7 +202,7 @@ fn milliseconds(value: &str) -> Result<Duration, &'static str> {
 
 fn prefetch(value: &str) -> Result<u32, &'static str> {
     match value.parse() {
-        Ok(prefetch @ 0..=32_767) => Ok(prefetch),
+        Ok(prefetch @ 0..=MAXIMUM_PREFETCH) => Ok(prefetch),
         _ => Err("a number from 0 to 32767"),
     }
 }
@@ -207,8 +220,13 @@ impl FactoryUrl {
             return Err(UrlError::NoTarget { url: address.to_owned() });
         }
         let mut options = Options::default();
+        let mut given = Vec::new();
         for pair in query.into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty()) {
-            set_option(&mut options, address, pair)?;
+            let option = set_option(&mut options, address, pair)?;
+            if given.contains(&option) {
+                return Err(UrlError::Twice { url: address.to_owned(), option });
+            }
+            given.push(option);
         }
         Ok(Self {
             address: address.to_owned(),
@@ -219,9 +237,9 @@ impl FactoryUrl {
     }
 }
 
-fn set_option(options: &mut Options, url: &str, pair: &str) -> Result<(), UrlError> {
+/// Reads one option and says which it was.
+fn set_option(options: &mut Options, url: &str, pair: &str) -> Result<&'static str, UrlError> {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-    let value = percent_decode_str(value).decode_utf8_lossy();
     let Some(option) = OPTIONS.iter().find(|option| option.name == name) else {
         return Err(UrlError::UnknownOption {
             url: url.to_owned(),
@@ -229,12 +247,22 @@ fn set_option(options: &mut Options, url: &str, pair: &str) -> Result<(), UrlErr
             nearest: nearest(name),
         });
     };
-    (option.set)(options, &value).map_err(|expected| UrlError::Value {
+    let refuse = |value: &str, expected| UrlError::Value {
         url: url.to_owned(),
         option: name.to_owned(),
-        value: value.into_owned(),
+        value: if option.name == PASSWORD { "***".to_owned() } else { value.to_owned() },
         expected,
-    })
+    };
+    let decoded = decode(value)
+        .ok_or_else(|| refuse(value, "UTF-8 text, with `%` written as `%25` where it is meant"))?;
+    (option.set)(options, &decoded).map_err(|expected| refuse(&decoded, expected))?;
+    Ok(option.name)
+}
+
+/// The text behind percent escapes. An escape that is none would make another value of it, another password say.
+fn decode(value: &str) -> Option<Cow<'_, str>> {
+    let is_escape = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
+    value.split('%').skip(1).all(is_escape).then(|| percent_decode_str(value).decode_utf8().ok())?
 }
 
 fn nearest(name: &str) -> Option<&'static str> {
@@ -249,6 +277,7 @@ fn nearest(name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::redelivery::RedeliveryPolicy;
 
     #[test]
     fn options_are_read_with_their_activemq_names() {
@@ -259,8 +288,16 @@ mod tests {
         .unwrap();
         assert_eq!((url.scheme.as_str(), url.target.as_str()), ("vm", "local"));
         let policy = url.options.redelivery.unwrap();
+        let broker =
+            RedeliveryPolicy { initial_delay: Duration::from_secs(9), ..RedeliveryPolicy::default() };
+        let policy = policy.over(&broker);
         assert_eq!((policy.maximum_redeliveries, policy.delay), (None, Duration::from_millis(250)));
         assert!(policy.non_blocking);
+        assert_eq!(
+            policy.initial_delay,
+            Duration::from_secs(9),
+            "what the URL does not say stays the broker's"
+        );
         assert_eq!((url.options.queue_prefetch, url.options.topic_prefetch), (Some(7), Some(7)));
         assert_eq!(url.options.client_id.as_deref(), Some("a b"));
         assert!(FactoryUrl::parse("vm://local").unwrap().options.redelivery.is_none());
@@ -290,6 +327,19 @@ mod tests {
             let error = FactoryUrl::parse(&format!("vm://local?{option}")).unwrap_err().to_string();
             assert!(error.ends_with(&format!("expected {expected}")), "{error}");
         }
+    }
+
+    #[test]
+    fn an_option_given_twice_or_with_a_broken_escape_is_refused() {
+        let error = FactoryUrl::parse("vm://local?jms.clientID=a&jms.userName=u&jms.clientID=b").unwrap_err();
+        assert_eq!(error.to_string(), "`vm://local` has the option `jms.clientID` twice; expected it once");
+        for broken in ["%", "50%", "%zz", "%2", "%ff", "a%é9"] {
+            let error =
+                FactoryUrl::parse(&format!("vm://local?jms.password={broken}")).unwrap_err().to_string();
+            assert!(error.contains("option `jms.password` is `***`; expected UTF-8 text"), "{error}");
+        }
+        let url = FactoryUrl::parse("vm://local?jms.clientID=50%25%C3%A9").unwrap();
+        assert_eq!(url.options.client_id.as_deref(), Some("50%é"));
     }
 
     #[test]

@@ -11,6 +11,9 @@ pub(super) struct Options {
 
 const CONSUMER_PREFETCH: &str = "consumer.prefetchSize";
 
+/// ActiveMQ's bound.
+pub(crate) const MAXIMUM_PREFETCH: u32 = 32_767;
+
 /// Options of ActiveMQ that would mean something here, and do not yet. Better refused than without effect.
 const NOT_YET: [&str; 8] = [
     "consumer.exclusive",
@@ -35,7 +38,9 @@ impl Options {
                     value: shown(value),
                     expected,
                 };
-                let prefetch = value.parse().map_err(|_| refuse("a number of messages, 0 or more"))?;
+                let Ok(prefetch @ 0..=MAXIMUM_PREFETCH) = value.parse() else {
+                    return Err(refuse("a number of messages from 0 to 32767"));
+                };
                 if options.consumer_prefetch.replace(prefetch).is_some() {
                     return Err(refuse("the option only once"));
                 }

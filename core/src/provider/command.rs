@@ -7,7 +7,7 @@ use super::{Ack, Cause};
 use crate::destination::{Destination, DestinationKind};
 use crate::id::{ProducerId, SessionId, SubscriptionId, TransactionId};
 use crate::message::Message;
-use crate::redelivery::RedeliveryPolicy;
+use crate::redelivery::RedeliveryOverrides;
 
 /// A request of one connection. Each says what its [`Receipt`](super::Receipt) confirms.
 #[derive(Debug)]
@@ -179,8 +179,8 @@ pub struct Subscribe {
     pub no_local: bool,
     /// The name of a durable subscription.
     pub durable_name: Option<Arc<str>>,
-    /// Before the destination's and the broker's.
-    pub redelivery: Option<RedeliveryPolicy>,
+    /// Where it wants another redelivery policy than the broker's.
+    pub redelivery: Option<RedeliveryOverrides>,
 }
 
 /// How much may be under way to a subscription.

@@ -194,7 +194,7 @@ impl Model {
             is_open: true,
             credit: subscribe.credit,
             granted: 0,
-            policy: subscribe.redelivery.clone().unwrap_or_else(|| self.settings.redelivery.clone()),
+            policy: subscribe.redelivery.clone().unwrap_or_default().over(&self.settings.redelivery),
             epoch: 0,
             delivered: 0,
             handed_over: 0,
