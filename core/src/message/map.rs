@@ -11,9 +11,9 @@ use super::{MessageError, Value};
 /// # fn main() -> Result<(), corriere_core::MessageError> {
 /// let mut body = MapBody::new();
 /// body.set("sku", "A-17")?.set("count", 3)?;
-/// assert_eq!(body.get::<i64>("count")?, Some(3));
-/// assert_eq!(body.get::<i64>("price")?, None);
-/// assert!(body.get::<bool>("count").is_err());
+/// assert_eq!(body.read::<i64>("count")?, Some(3));
+/// assert_eq!(body.read::<i64>("price")?, None);
+/// assert!(body.read::<bool>("count").is_err());
 /// # Ok(())
 /// # }
 /// ```
@@ -49,20 +49,20 @@ impl MapBody {
     ///
     /// # Errors
     /// As [`FromValue::from_value`].
-    pub fn get<T: FromValue>(&self, name: &str) -> Result<Option<T>, MessageError> {
-        read_named(self.value(name), "entry", name)
+    pub fn read<T: FromValue>(&self, name: &str) -> Result<Option<T>, MessageError> {
+        read_named(self.get(name), "entry", name)
     }
 
     /// The entry of this name as it is.
     #[must_use]
-    pub fn value(&self, name: &str) -> Option<&Value> {
+    pub fn get(&self, name: &str) -> Option<&Value> {
         self.0.get(name)
     }
 
     /// Whether there is an entry of this name, null or not (`itemExists`).
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
-        self.value(name).is_some()
+        self.get(name).is_some()
     }
 
     /// Removes an entry and returns what it held.
@@ -107,11 +107,11 @@ mod tests {
         let mut body = MapBody::new();
         body.set("null", None::<i32>).unwrap();
         assert!(body.contains("null") && !body.contains("absent"));
-        assert_eq!(body.get::<i32>("null"), Ok(None));
-        assert_eq!(body.get::<i32>("absent"), Ok(None));
-        assert_eq!(body.get::<Option<i32>>("null"), Ok(Some(None)));
-        assert_eq!(body.get::<Option<i32>>("absent"), Ok(None));
-        assert_eq!(body.get::<Value>("null"), Ok(Some(Value::Null)));
+        assert_eq!(body.read::<i32>("null"), Ok(None));
+        assert_eq!(body.read::<i32>("absent"), Ok(None));
+        assert_eq!(body.read::<Option<i32>>("null"), Ok(Some(None)));
+        assert_eq!(body.read::<Option<i32>>("absent"), Ok(None));
+        assert_eq!(body.read::<Value>("null"), Ok(Some(Value::Null)));
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         body.set("NULL", 1).unwrap().set("a-b.c", 'x').unwrap().set("bytes", vec![1]).unwrap();
         body.set("NULL", 2).unwrap();
         assert_eq!(body.names().collect::<Vec<_>>(), ["NULL", "a-b.c", "bytes"]);
-        assert_eq!(body.get::<i64>("NULL"), Ok(Some(2)));
+        assert_eq!(body.read::<i64>("NULL"), Ok(Some(2)));
         assert_eq!(body.remove("NULL"), Some(Value::Int(2)));
         assert_eq!(body.len(), 2);
     }
@@ -130,7 +130,7 @@ mod tests {
     fn a_failing_read_names_the_entry() {
         let mut body = MapBody::new();
         body.set("sku", true).unwrap();
-        let error = body.get::<i32>("sku").unwrap_err().to_string();
+        let error = body.read::<i32>("sku").unwrap_err().to_string();
         assert_eq!(error, "entry `sku` is of type boolean and cannot be read as int");
     }
 }
