@@ -30,7 +30,20 @@ pub async fn catch_panic<F: Future + Unpin>(make: impl FnOnce() -> F) -> Result<
 /// # Errors
 /// The panic's text.
 pub fn caught<T>(function: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(function)).map_err(|panic| text(&*panic))
+    catch_unwind(AssertUnwindSafe(function)).map_err(|panic| {
+        let text = text(&*panic);
+        // What somebody panicked with may panic in its turn when it is dropped; then what is left of it is let go.
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            leak(again);
+        }
+        text
+    })
+}
+
+/// Lets go of a panic whose drop nobody can vouch for.
+#[allow(clippy::mem_forget, reason = "each attempt to drop it may be one more panic")]
+fn leak(panic: Box<dyn Any + Send>) {
+    std::mem::forget(panic);
 }
 
 /// A future whose drop does not panic, also when who awaits it is aborted.
@@ -90,6 +103,12 @@ mod tests {
         });
         assert_eq!(dropped.await, Err("in the drop".to_owned()));
         assert_eq!(catch_panic(|| Box::pin(async { 1 })).await, Ok(1));
+    }
+
+    #[test]
+    fn what_somebody_panicked_with_may_panic_when_it_is_dropped() {
+        let caught = caught(|| std::panic::panic_any(PanicsWhenDropped));
+        assert_eq!(caught, Err("a value that is no text".to_owned()));
     }
 
     #[tokio::test]

@@ -22,16 +22,39 @@ pub fn run_main<F: Future>(main: F) -> F::Output {
 
 fn log_to_standard_error() {
     let wanted = std::env::var("RUST_LOG").unwrap_or_default();
-    let level = wanted.trim().parse::<LevelFilter>();
+    let level = level(&wanted);
     let subscriber = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
-        .with_max_level(level.as_ref().map_or(LevelFilter::INFO, |level| *level))
+        .with_max_level(level.unwrap_or(LevelFilter::INFO))
         .finish();
     // This fails where there is a subscriber already, which is to be kept.
     let is_ours = tracing::subscriber::set_global_default(subscriber).is_ok();
-    if is_ours && level.is_err() && !wanted.is_empty() {
+    if is_ours && level.is_none() {
         tracing::warn!(
             "RUST_LOG is `{wanted}`; expected error, warn, info, debug, trace or off, so it is info"
         );
+    }
+}
+
+/// The level that `RUST_LOG` asks for, information where it asks for nothing; `None` when it asks for no level.
+fn level(wanted: &str) -> Option<LevelFilter> {
+    match wanted.trim() {
+        // To the parser an empty text is the level of errors.
+        "" => Some(LevelFilter::INFO),
+        wanted => wanted.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_word_failures_are_logged() {
+        assert_eq!(level(""), Some(LevelFilter::INFO));
+        assert_eq!(level(" "), Some(LevelFilter::INFO));
+        assert_eq!(level("DEBUG"), Some(LevelFilter::DEBUG));
+        assert_eq!(level("off"), Some(LevelFilter::OFF));
+        assert_eq!(level("parcels=debug"), None);
     }
 }

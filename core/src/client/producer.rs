@@ -78,7 +78,7 @@ impl Producer {
 
     /// Sends a copy of `message` to the producer's destination and returns the id that the copy was given.
     ///
-    /// A persistent send outside a transaction is on disk when this returns. A future that was never polled sends
+    /// A persistent send outside a transaction is in the broker's store when this returns. A future that was never polled sends
     /// nothing. Dropped while it waits: outside a transaction the message may or may not be sent; inside one the
     /// transaction becomes rollback-only.
     ///

@@ -102,7 +102,7 @@ impl JmsTemplate {
 
     /// Sends a copy of `message` to the default destination and returns the id that it got.
     ///
-    /// Outside a transaction a persistent message is on disk when this returns. Dropped while it waits: outside a
+    /// Outside a transaction a persistent message is in the broker's store when this returns. Dropped while it waits: outside a
     /// transaction the message may or may not be sent, inside one the transaction becomes rollback-only.
     ///
     /// # Errors
