@@ -328,11 +328,6 @@ impl State {
                 self.queued.push_back(Work::Deliver(Arc::clone(&link.sink), batch));
             }
         }
-        for (connection, event) in effects.events {
-            if let Some(link) = self.links.get(&connection) {
-                self.queued.push_back(Work::Notify(Arc::clone(&link.sink), event));
-            }
-        }
         for (ticket, outcome) in effects.confirmations {
             if let Some((_, confirmer)) = self.confirmers.remove(&ticket) {
                 self.queued.push_back(Work::Confirm(confirmer, outcome));

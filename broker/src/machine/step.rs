@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use corriere_core::Timestamp;
 use corriere_core::id::ConnectionId;
-use corriere_core::provider::{Capability, Cause, Command, Confirmation, Dispatch, Event, ProviderError};
+use corriere_core::provider::{Capability, Cause, Command, Confirmation, Dispatch, ProviderError};
 
 use super::Machine;
 use super::connection::Connection;
@@ -71,8 +71,6 @@ pub struct Effects {
     pub store: Vec<(BatchId, Vec<StoreOperation>)>,
     /// Deliveries for the sinks of connections.
     pub deliveries: Vec<(ConnectionKey, Vec<Dispatch>)>,
-    /// Word for the sinks of connections.
-    pub events: Vec<(ConnectionKey, Event)>,
     /// Outcomes of commands.
     pub confirmations: Vec<(Ticket, Result<Confirmation, ProviderError>)>,
     /// When [`Input::Tick`] is due; `None` when nothing waits for time. It replaces what an earlier step said.
