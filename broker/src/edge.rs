@@ -15,6 +15,7 @@ use corriere_core::provider::{
 use corriere_core::{Clock, Timestamp};
 use tokio::sync::Notify;
 
+use crate::confirmers::Confirmers;
 use crate::machine::{BatchId, ConnectionKey, Effects, Input, Machine, Ticket};
 use crate::registry;
 use crate::settings::Settings;
@@ -40,7 +41,7 @@ struct State {
     machine: Machine,
     links: BTreeMap<ConnectionKey, Link>,
     /// The other ends of receipts that were handed out unfulfilled.
-    confirmers: BTreeMap<Ticket, (ConnectionKey, Confirmer)>,
+    confirmers: Confirmers,
     queued: VecDeque<Work>,
     /// Whether somebody performs what is queued.
     is_performing: bool,
@@ -71,6 +72,8 @@ enum Work {
     Confirm(Confirmer, Outcome),
     /// Lets go of a sink, whose own end may call back.
     Release(Arc<dyn DeliverySink>),
+    /// Says by their end that the connection is lost.
+    Drop(Vec<Confirmer>),
 }
 
 impl Edge {
@@ -87,7 +90,7 @@ impl Edge {
             state: Mutex::new(State {
                 machine: Machine::new(settings),
                 links: BTreeMap::new(),
-                confirmers: BTreeMap::new(),
+                confirmers: Confirmers::default(),
                 queued: VecDeque::new(),
                 is_performing: false,
                 own: None,
@@ -183,7 +186,8 @@ impl Edge {
     pub(crate) fn disconnect(&self, connection: ConnectionKey) {
         let mut state = self.lock();
         state.unlink(connection);
-        state.confirmers.retain(|_, (owner, _)| *owner != connection);
+        let confirmers = state.confirmers.take_of(connection);
+        state.queued.push_back(Work::Drop(confirmers));
         self.input(state, Input::Vanished { connection });
     }
 
@@ -271,6 +275,7 @@ impl Edge {
             Work::Notify(sink, event) => sink.notify(event),
             Work::Confirm(confirmer, outcome) => confirmer.confirm(outcome),
             Work::Release(sink) => drop(sink),
+            Work::Drop(confirmers) => drop(confirmers),
         }
     }
 
@@ -313,7 +318,7 @@ impl State {
     /// A receipt that is fulfilled later.
     fn hand_out(&mut self, connection: ConnectionKey, ticket: Ticket) -> Receipt {
         let (confirmer, receipt) = Receipt::pending();
-        self.confirmers.insert(ticket, (connection, confirmer));
+        self.confirmers.insert(connection, ticket, confirmer);
         receipt
     }
 
@@ -329,7 +334,7 @@ impl State {
             }
         }
         for (ticket, outcome) in effects.confirmations {
-            if let Some((_, confirmer)) = self.confirmers.remove(&ticket) {
+            if let Some(confirmer) = self.confirmers.take(ticket) {
                 self.queued.push_back(Work::Confirm(confirmer, outcome));
             } else if let Some((own, known)) = &mut self.own
                 && *own == ticket
@@ -349,8 +354,7 @@ impl State {
         if self.stopped.is_some() {
             return;
         }
-        // Dropped confirmers say that the connection was lost.
-        self.confirmers.clear();
+        self.queued.push_back(Work::Drop(self.confirmers.take_all()));
         for link in std::mem::take(&mut self.links).into_values() {
             self.queued.push_back(Work::Notify(link.sink, Event::Lost { error: error.clone() }));
         }

@@ -2,6 +2,7 @@
 //! edge around it, which has the clock, the store and the connections.
 
 mod broker;
+mod confirmers;
 mod connection;
 mod counts;
 mod edge;

@@ -270,6 +270,40 @@ async fn a_stopped_broker_tells_everyone() {
     start("stopped").stop();
 }
 
+/// A waker that asks the broker something before it returns, as an executor in the same process may.
+struct Asks(Broker, AtomicBool);
+
+impl std::task::Wake for Asks {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.destinations();
+        self.1.store(true, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test]
+async fn who_waits_may_ask_the_broker_while_he_is_told_that_the_connection_is_lost() {
+    for stops in [true, false] {
+        let name = format!("asks_{stops}");
+        let store = Arc::new(SlowStore::default()) as Arc<dyn MessageStore>;
+        let broker = Broker::start(&name, Settings::default(), store, Clock::system()).unwrap();
+        let (connection, _sink) = connect(&name).await;
+        let mut receipt = pin!(connection.submit(send(message(1))));
+        let asks = Arc::new(Asks(broker.clone(), AtomicBool::new(false)));
+        let waker = Waker::from(Arc::clone(&asks));
+        assert!(receipt.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        // On a thread of its own, so that a lock that is taken twice fails the test and does not hang it.
+        let end = std::thread::spawn(move || if stops { broker.stop() } else { drop(connection) });
+        within(async {
+            while !end.is_finished() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        })
+        .await;
+        assert!(asks.1.load(Ordering::Relaxed));
+        assert_eq!(within(receipt).await, Err(ProviderError::Lost));
+    }
+}
+
 #[tokio::test]
 async fn a_dropped_connection_gives_back_what_it_had() {
     let _broker = start("dropped");
