@@ -4,6 +4,9 @@
 //! and queues its effects under the lock, and then, with the lock released, performs what is queued, unless another
 //! call is performing already. So effects are performed in the order of the steps, one at a time, and a sink or a store
 //! that calls back, which brings an input while effects are being performed, only queues what comes of it.
+//!
+//! A call performs no more than a bounded number of effects, so that nobody is kept by what others bring meanwhile. What
+//! it leaves is for the next call or for the timekeeper, whichever is first.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,6 +25,9 @@ use crate::settings::Settings;
 use crate::store::{MessageStore, StoreError, StoreOperation};
 
 type Outcome = Result<Confirmation, ProviderError>;
+
+/// How many effects one call performs before it leaves the rest to others.
+const TURN: u64 = 64;
 
 /// A machine at work.
 #[derive(Debug)]
@@ -43,10 +49,12 @@ struct State {
     /// The other ends of receipts that were handed out unfulfilled.
     confirmers: Confirmers,
     queued: VecDeque<Work>,
+    /// How many effects were ever performed, the one at work included.
+    performed: u64,
     /// Whether somebody performs what is queued.
     is_performing: bool,
-    /// The command of the call that performs, whose receipt is not handed out yet; with its outcome, once known.
-    own: Option<(Ticket, Option<Outcome>)>,
+    /// The command of the call that performs, whose receipt is not handed out yet.
+    own: Option<Own>,
     last_connection: u64,
     last_ticket: u64,
     /// When the machine wants to be woken, and when the timekeeper will.
@@ -54,6 +62,14 @@ struct State {
     armed_for: Option<Timestamp>,
     /// Why it stopped.
     stopped: Option<ProviderError>,
+}
+
+/// A command whose receipt is not handed out yet.
+#[derive(Debug)]
+struct Own {
+    ticket: Ticket,
+    /// Once it is known: with how many effects have to be performed before it may be told.
+    outcome: Option<(Outcome, u64)>,
 }
 
 #[derive(Debug)]
@@ -76,6 +92,15 @@ enum Work {
     Drop(Vec<Confirmer>),
 }
 
+/// What the timekeeper does next.
+#[derive(Debug)]
+enum Task {
+    /// Lets others run, and then performs more of what is queued.
+    Perform,
+    /// Waits for the bell, or for the moment at which the machine is to be woken.
+    Wait(Option<Timestamp>),
+}
+
 impl Edge {
     pub(crate) fn new(
         name: &str,
@@ -92,6 +117,7 @@ impl Edge {
                 links: BTreeMap::new(),
                 confirmers: Confirmers::default(),
                 queued: VecDeque::new(),
+                performed: 0,
                 is_performing: false,
                 own: None,
                 last_connection: 0,
@@ -164,7 +190,7 @@ impl Edge {
         let pending = if state.is_performing {
             Some(state.hand_out(connection, ticket))
         } else {
-            state.own = Some((ticket, None));
+            state.own = Some(Own { ticket, outcome: None });
             None
         };
         self.step(&mut state, Input::Command { connection, ticket, command });
@@ -175,8 +201,13 @@ impl Edge {
             return receipt;
         }
         let mut state = self.perform(state);
-        match state.own.take() {
-            Some((_, Some(outcome))) => Receipt::ready(outcome),
+        match state.own.take().and_then(|own| own.outcome) {
+            Some((outcome, after)) if after <= state.performed => Receipt::ready(outcome),
+            Some((outcome, _)) => {
+                let (confirmer, receipt) = Receipt::pending();
+                state.queued.push_back(Work::Confirm(confirmer, outcome));
+                receipt
+            }
             _ if state.stopped.is_some() => Receipt::ready(Err(ProviderError::Lost)),
             _ => state.hand_out(connection, ticket),
         }
@@ -229,18 +260,25 @@ impl Edge {
         }
     }
 
-    /// Performs what is queued, unless somebody does already.
+    /// Performs what is queued, up to a bound, unless somebody does already.
     fn perform<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
         if state.is_performing {
             return state;
         }
         state.is_performing = true;
-        while let Some(work) = state.queued.pop_front() {
+        let end = state.performed + TURN;
+        while state.performed < end
+            && let Some(work) = state.queued.pop_front()
+        {
+            state.performed += 1;
             drop(state);
             self.perform_caught(work);
             state = self.lock();
         }
         state.is_performing = false;
+        if !state.queued.is_empty() {
+            self.bell.notify_one();
+        }
         state
     }
 
@@ -279,26 +317,39 @@ impl Edge {
         }
     }
 
-    /// Wakes the machine when something is due, until the broker is gone.
+    /// Wakes the machine when something is due, and performs what others left, until the broker is gone.
     pub(crate) async fn keep_time(me: Weak<Self>) {
         let Some((bell, clock)) = me.upgrade().map(|edge| (Arc::clone(&edge.bell), edge.clock.clone()))
         else {
             return;
         };
-        while let Some(wake_at) = me.upgrade().and_then(|edge| edge.lock().arm()) {
-            let Some(wake_at) = wake_at else {
-                bell.notified().await;
-                continue;
-            };
-            tokio::select! {
-                () = bell.notified() => {}
-                () = clock.sleep_until(wake_at) => {
-                    if let Some(edge) = me.upgrade() {
-                        edge.input(edge.lock(), Input::Tick);
+        while let Some(task) = me.upgrade().and_then(|edge| edge.next_task()) {
+            match task {
+                Task::Perform => tokio::task::yield_now().await,
+                Task::Wait(None) => bell.notified().await,
+                Task::Wait(Some(wake_at)) => tokio::select! {
+                    () = bell.notified() => {}
+                    () = clock.sleep_until(wake_at) => {
+                        if let Some(edge) = me.upgrade() {
+                            edge.input(edge.lock(), Input::Tick);
+                        }
                     }
-                }
+                },
             }
         }
+    }
+
+    /// Performs what was left, and says what the timekeeper has to do next; `None` when there is nothing more to do.
+    fn next_task(&self) -> Option<Task> {
+        let mut state = self.perform(self.lock());
+        if !state.queued.is_empty() && !state.is_performing {
+            return Some(Task::Perform);
+        }
+        if state.stopped.is_some() && state.queued.is_empty() {
+            return None;
+        }
+        state.armed_for = state.wake_at;
+        Some(Task::Wait(state.wake_at.filter(|_| state.stopped.is_none())))
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -336,10 +387,10 @@ impl State {
         for (ticket, outcome) in effects.confirmations {
             if let Some(confirmer) = self.confirmers.take(ticket) {
                 self.queued.push_back(Work::Confirm(confirmer, outcome));
-            } else if let Some((own, known)) = &mut self.own
-                && *own == ticket
+            } else if let Some(own) = &mut self.own
+                && own.ticket == ticket
             {
-                *known = Some(outcome);
+                own.outcome = Some((outcome, self.performed + self.queued.len() as u64));
             }
         }
     }
@@ -359,14 +410,5 @@ impl State {
             self.queued.push_back(Work::Notify(link.sink, Event::Lost { error: error.clone() }));
         }
         self.stopped = Some(error);
-    }
-
-    /// When the timekeeper has to wake the machine; `None` when there is nothing more to wake.
-    fn arm(&mut self) -> Option<Option<Timestamp>> {
-        if self.stopped.is_some() {
-            return None;
-        }
-        self.armed_for = self.wake_at;
-        Some(self.wake_at)
     }
 }

@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 
+use std::cell::Cell;
 use std::future::Future;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
@@ -356,6 +357,115 @@ async fn what_a_sink_sends_from_within_arrives_in_its_order() {
     open_reader(&*connection).await;
     assert_eq!(within(connection.submit(send(message(1)))).await, DONE);
     assert_eq!(sink.kept.sequences(), [1, 2, 3, 4]);
+}
+
+/// As many effects as one call may perform.
+const TURN: u64 = 64;
+
+thread_local! {
+    /// What this thread has performed since its latest call.
+    static PERFORMED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Acknowledges each message and sends the next one from within, up to a last one.
+#[derive(Debug)]
+struct Relay {
+    last: u64,
+    connection: OnceLock<Weak<dyn ProviderConnection>>,
+    arrived: Sink,
+}
+
+impl Relay {
+    async fn connect(broker: &Broker, last: u64) -> (Arc<dyn ProviderConnection>, Arc<Self>) {
+        let sink = Arc::new(Self { last, connection: OnceLock::new(), arrived: Sink::default() });
+        let dyn_sink = Arc::clone(&sink) as Arc<dyn DeliverySink>;
+        let connection = broker.connect(options(None), dyn_sink).await.unwrap();
+        sink.connection.set(Arc::downgrade(&connection)).unwrap();
+        open_sender(&*connection).await;
+        open_reader(&*connection).await;
+        (connection, sink)
+    }
+}
+
+impl DeliverySink for Relay {
+    fn deliver(&self, batch: Vec<Dispatch>) {
+        PERFORMED.set(PERFORMED.get() + 1);
+        let connection = self.connection.get().and_then(Weak::upgrade).unwrap();
+        for dispatch in &batch {
+            drop(connection.submit(acknowledge(dispatch.number, AckKind::Standard)));
+            let sequence = dispatch.message.headers().message_id.as_ref().unwrap().sequence;
+            if sequence < self.last {
+                drop(connection.submit(send(message(sequence + 1))));
+            }
+        }
+        self.arrived.deliver(batch);
+    }
+
+    fn notify(&self, _: Event) {}
+}
+
+#[tokio::test]
+async fn a_call_is_not_kept_by_what_its_effects_bring_and_the_rest_is_done_without_it() {
+    let broker = start("relay");
+    let (connection, sink) = Relay::connect(&broker, 10_000).await;
+    PERFORMED.set(0);
+    assert_eq!(within(connection.submit(send(message(1)))).await, DONE);
+    assert!(PERFORMED.get() <= TURN, "{}", PERFORMED.get());
+    sink.arrived.wait_for(10_000).await;
+    assert_eq!(sink.arrived.sequences(), (1..=10_000).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_call_performs_more_than_its_turn_while_other_threads_bring_more() {
+    let broker = start("turns");
+    let (_reader, sink) = Relay::connect(&broker, 0).await;
+    let mut threads = Vec::new();
+    for producer in 0..4_u64 {
+        let (connection, _sink) = connect_sender("turns").await;
+        threads.push(std::thread::spawn(move || {
+            let mut most = 0;
+            let receipts: Vec<_> = (0..2_000)
+                .map(|number| {
+                    PERFORMED.set(0);
+                    let receipt = connection.submit(send(message(producer * 10_000 + number)));
+                    most = most.max(PERFORMED.get());
+                    receipt
+                })
+                .collect();
+            (most, receipts, connection)
+        }));
+    }
+    for thread in threads {
+        let (most, receipts, _connection) = thread.join().unwrap();
+        assert!(most <= TURN, "{most}");
+        for receipt in receipts {
+            assert_eq!(within(receipt).await, DONE);
+        }
+    }
+    sink.arrived.wait_for(8_000).await;
+}
+
+#[tokio::test]
+async fn a_confirmation_that_is_handed_out_ready_comes_after_what_was_queued_before_it() {
+    let broker = start("ready_last");
+    let (relay, sink) = Relay::connect(&broker, 1_000).await;
+    let mut receipts = vec![relay.submit(send(message(1)))];
+    // Each call finds what the one before left, and its own delivery behind it.
+    for number in 2..=50 {
+        let sequence = number * 10_000;
+        receipts.push(relay.submit(send(message(sequence))));
+        let mut receipt = receipts.pop().unwrap();
+        match Pin::new(&mut receipt).poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(outcome) => {
+                assert_eq!(outcome, DONE);
+                assert!(sink.arrived.sequences().contains(&sequence), "{sequence} is confirmed too early");
+            }
+            Poll::Pending => receipts.push(receipt),
+        }
+    }
+    for receipt in receipts {
+        assert_eq!(within(receipt).await, DONE);
+    }
 }
 
 #[tokio::test]
