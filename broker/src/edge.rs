@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
+use corriere_core::panic::caught;
 use corriere_core::provider::{
     Command, Confirmation, Confirmer, ConnectOptions, DeliverySink, Dispatch, Event, ProviderError, Receipt,
 };
@@ -83,7 +84,7 @@ struct Link {
 #[derive(Debug)]
 enum Work {
     Store(BatchId, Vec<StoreOperation>),
-    Deliver(Arc<dyn DeliverySink>, Vec<Dispatch>),
+    Deliver(ConnectionKey, Arc<dyn DeliverySink>, Vec<Dispatch>),
     Notify(Arc<dyn DeliverySink>, Event),
     Confirm(Confirmer, Outcome),
     /// Lets go of a sink, whose own end may call back.
@@ -209,6 +210,10 @@ impl Edge {
                 receipt
             }
             _ if state.stopped.is_some() => Receipt::ready(Err(ProviderError::Lost)),
+            // Its sink panicked meanwhile, so that nobody will answer it any more.
+            _ if !is_close && !state.links.contains_key(&connection) => {
+                Receipt::ready(Err(ProviderError::Lost))
+            }
             _ => state.hand_out(connection, ticket),
         }
     }
@@ -282,20 +287,33 @@ impl Edge {
         state
     }
 
-    /// A panic of a sink or a store must not leave the broker performing for ever.
+    /// A panic of a sink or a store must not leave the broker performing for ever, nor what it had with nobody.
     fn perform_caught(&self, work: Work) {
         let batch = if let Work::Store(batch, _) = &work { Some(*batch) } else { None };
-        if catch_unwind(AssertUnwindSafe(|| self.perform_one(work))).is_ok() {
-            return;
-        }
+        let connection = if let Work::Deliver(connection, ..) = &work { Some(*connection) } else { None };
+        let Err(panic) = caught(|| self.perform_one(work)) else { return };
         tracing::error!(
             broker = self.name,
+            panic,
             "a sink or the store of the broker panicked; this is a bug in it"
         );
         if let Some(batch) = batch {
-            let outcome = Err(StoreError::Io("it panicked".to_owned()));
+            let outcome = Err(StoreError::Io(format!("it panicked: {panic}")));
             self.input(self.lock(), Input::Stored { batch, outcome });
         }
+        if let Some(connection) = connection {
+            self.break_off(connection);
+        }
+    }
+
+    /// Ends a connection whose sink does not take what it is given, as if its machine had died.
+    fn break_off(&self, connection: ConnectionKey) {
+        let mut state = self.lock();
+        let Some(link) = state.links.remove(&connection) else { return };
+        let confirmers = state.confirmers.take_of(connection);
+        state.queued.push_back(Work::Drop(confirmers));
+        state.queued.push_back(Work::Notify(link.sink, Event::Lost { error: ProviderError::Lost }));
+        self.input(state, Input::Vanished { connection });
     }
 
     fn perform_one(&self, work: Work) {
@@ -309,7 +327,7 @@ impl Edge {
                 };
                 self.store.submit(operations, Box::new(completion));
             }
-            Work::Deliver(sink, batch) => sink.deliver(batch),
+            Work::Deliver(_, sink, batch) => sink.deliver(batch),
             Work::Notify(sink, event) => sink.notify(event),
             Work::Confirm(confirmer, outcome) => confirmer.confirm(outcome),
             Work::Release(sink) => drop(sink),
@@ -381,7 +399,7 @@ impl State {
         }
         for (connection, batch) in effects.deliveries {
             if let Some(link) = self.links.get(&connection) {
-                self.queued.push_back(Work::Deliver(Arc::clone(&link.sink), batch));
+                self.queued.push_back(Work::Deliver(connection, Arc::clone(&link.sink), batch));
             }
         }
         for (ticket, outcome) in effects.confirmations {

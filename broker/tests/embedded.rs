@@ -487,14 +487,35 @@ async fn a_sink_may_hold_the_last_handle_of_its_connection() {
 }
 
 #[tokio::test]
-async fn a_panicking_sink_does_not_stop_the_broker() {
-    let _broker = start("panicking_sink");
+async fn a_sink_that_panics_loses_its_connection_and_strands_nothing() {
+    let broker = start("panicking_sink");
     let (bad, bad_sink) = connect("panicking_sink").await;
+    let (good, sink) = connect("panicking_sink").await;
     bad_sink.panics.store(true, Ordering::Relaxed);
-    assert_eq!(within(bad.submit(send(message(1)))).await, DONE);
-    drop(bad);
-    let (_good, sink) = connect("panicking_sink").await;
-    assert_eq!(sink.sequences(), [1]);
+    for sequence in 1..=2 {
+        assert_eq!(within(good.submit(send(message(sequence)))).await, DONE);
+    }
+    let mut sequences = sink.sequences();
+    sequences.sort_unstable();
+    assert_eq!(sequences, [1, 2], "one of them was the bad one's");
+    assert_eq!(broker.counts(&orders()).unwrap().redelivered, 0, "it never reached the application");
+    assert!(bad_sink.is_lost());
+    assert_eq!(within(bad.submit(send(message(3)))).await, Err(ProviderError::Lost));
+}
+
+#[tokio::test]
+async fn a_command_whose_own_sink_panics_is_answered() {
+    let store = Arc::new(SlowStore::default());
+    let dyn_store = Arc::clone(&store) as Arc<dyn MessageStore>;
+    let _broker = Broker::start("own_panic", Settings::default(), dyn_store, Clock::system()).unwrap();
+    let (bad, sink) = connect("own_panic").await;
+    sink.panics.store(true, Ordering::Relaxed);
+    let stored = bad.submit(send(message(1)));
+    let mut transient = message(2);
+    transient.headers_mut().delivery_mode = DeliveryMode::NonPersistent;
+    assert_eq!(within(bad.submit(send(transient))).await, DONE, "sent before its delivery failed");
+    assert_eq!(within(stored).await, Err(ProviderError::Lost));
+    store.complete(&Ok(()));
 }
 
 #[tokio::test]
