@@ -75,9 +75,10 @@ impl Broker {
         self.0.query(crate::machine::Machine::memory_used)
     }
 
-    /// Ends all connections, as lost, and frees the name.
+    /// Ends all connections, as lost, and frees the name. What comes later is refused with
+    /// [`ProviderError::Stopped`].
     pub fn stop(&self) {
-        self.0.stop(ProviderError::Lost);
+        self.0.stop();
     }
 }
 

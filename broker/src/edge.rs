@@ -9,7 +9,6 @@
 //! it leaves is for the next call or for the timekeeper, whichever is first.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use corriere_core::panic::caught;
@@ -61,7 +60,7 @@ struct State {
     /// When the machine wants to be woken, and when the timekeeper will.
     wake_at: Option<Timestamp>,
     armed_for: Option<Timestamp>,
-    /// Why it stopped.
+    /// Why it stopped, for whoever comes after that.
     stopped: Option<ProviderError>,
 }
 
@@ -209,12 +208,14 @@ impl Edge {
                 state.queued.push_back(Work::Confirm(confirmer, outcome));
                 receipt
             }
-            _ if state.stopped.is_some() => Receipt::ready(Err(ProviderError::Lost)),
-            // Its sink panicked meanwhile, so that nobody will answer it any more.
-            _ if !is_close && !state.links.contains_key(&connection) => {
-                Receipt::ready(Err(ProviderError::Lost))
-            }
-            _ => state.hand_out(connection, ticket),
+            None => match &state.stopped {
+                Some(error) => Receipt::ready(Err(error.clone())),
+                // Its sink panicked meanwhile, so that nobody will answer it any more.
+                None if !is_close && !state.links.contains_key(&connection) => {
+                    Receipt::ready(Err(ProviderError::Lost))
+                }
+                None => state.hand_out(connection, ticket),
+            },
         }
     }
 
@@ -228,12 +229,28 @@ impl Edge {
     }
 
     /// Ends everything.
-    pub(crate) fn stop(&self, error: ProviderError) {
+    pub(crate) fn stop(&self) {
         let mut state = self.lock();
-        state.stop(error);
+        state.stop(self.stopped("it was told to".to_owned()));
         registry::leave(self);
         drop(self.perform(state));
         self.bell.notify_one();
+    }
+
+    /// Ends everything because the machine panicked, which leaves it in no state to go on.
+    fn fail(&self, state: &mut State, panic: &str) {
+        tracing::error!(
+            broker = self.name,
+            panic,
+            "the broker failed within itself and stops; this is a bug in it"
+        );
+        state.stop(self.stopped(format!("it failed within itself, which is a bug in it: {panic}")));
+        registry::leave(self);
+        self.bell.notify_one();
+    }
+
+    fn stopped(&self, reason: String) -> ProviderError {
+        ProviderError::Stopped { broker: self.name.clone(), reason }
     }
 
     fn input(&self, mut state: MutexGuard<'_, State>, input: Input) {
@@ -247,16 +264,9 @@ impl Edge {
             return;
         }
         let now = self.clock.now();
-        match catch_unwind(AssertUnwindSafe(|| state.machine.step(now, input))) {
+        match caught(|| state.machine.step(now, input)) {
             Ok(effects) => state.queue(effects),
-            Err(_) => {
-                tracing::error!(
-                    broker = self.name,
-                    "the broker failed within itself and stops; this is a bug in it"
-                );
-                state.stop(ProviderError::Lost);
-                registry::leave(self);
-            }
+            Err(panic) => self.fail(state, &panic),
         }
         if state.wake_at.is_some_and(|wake_at| state.armed_for.is_none_or(|armed_for| wake_at < armed_for)) {
             // Not to ring twice for the same moment; the timekeeper notes what it sleeps for.
@@ -425,8 +435,43 @@ impl State {
         }
         self.queued.push_back(Work::Drop(self.confirmers.take_all()));
         for link in std::mem::take(&mut self.links).into_values() {
-            self.queued.push_back(Work::Notify(link.sink, Event::Lost { error: error.clone() }));
+            self.queued.push_back(Work::Notify(link.sink, Event::Lost { error: ProviderError::Lost }));
         }
         self.stopped = Some(error);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corriere_core::ConnectionId;
+
+    use super::*;
+    use crate::store::MemoryStore;
+
+    #[derive(Debug)]
+    struct Deaf;
+
+    impl DeliverySink for Deaf {
+        fn deliver(&self, _: Vec<Dispatch>) {}
+        fn notify(&self, _: Event) {}
+    }
+
+    #[test]
+    fn a_broker_that_failed_within_itself_says_so_to_whoever_comes() {
+        let edge = Edge::new("failed", Settings::default(), Arc::new(MemoryStore), Clock::system());
+        let options = || ConnectOptions {
+            connection: ConnectionId::unique(),
+            client_id: None,
+            user: None,
+            password: None,
+        };
+        let connection = edge.connect(options(), Arc::new(Deaf)).unwrap();
+        edge.fail(&mut edge.lock(), "no entry found");
+        let error = edge.connect(options(), Arc::new(Deaf)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "broker `failed` has stopped: it failed within itself, which is a bug in it: no entry found"
+        );
+        drop(edge.submit(connection, Command::Close));
     }
 }

@@ -264,8 +264,12 @@ async fn a_stopped_broker_tells_everyone() {
     broker.stop();
     assert_eq!(within(unconfirmed).await, Err(ProviderError::Lost));
     assert!(sink.is_lost());
-    assert_eq!(connection.submit(send(message(2))).await, Err(ProviderError::Lost));
-    assert!(broker.connect(options(None), Arc::new(Sink::default())).await.is_err());
+    let stopped =
+        ProviderError::Stopped { broker: "stopped".to_owned(), reason: "it was told to".to_owned() };
+    assert_eq!(connection.submit(send(message(2))).await, Err(stopped.clone()));
+    assert_eq!(connection.submit(Command::Close).await, Err(stopped.clone()));
+    let refused = broker.connect(options(None), Arc::new(Sink::default())).await.unwrap_err();
+    assert_eq!(refused, stopped);
     store.complete(&Ok(()));
     assert!(sink.sequences().is_empty());
     start("stopped").stop();

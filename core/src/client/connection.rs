@@ -11,7 +11,7 @@ use super::{AcknowledgeMode, ConnectionFactory, Session};
 use crate::error::Error;
 use crate::id::{ConnectionId, SessionId, TransactionId};
 use crate::provider::{
-    Capabilities, Capability, Command, ConnectOptions, Provider, ProviderConnection, ProviderError, Receipt,
+    Capabilities, Capability, Command, ConnectOptions, Provider, ProviderConnection, Receipt,
 };
 use crate::time::Clock;
 
@@ -190,8 +190,8 @@ impl ConnectionInner {
             return Ok(());
         }
         match self.submit(Command::Close).await {
-            Err(ProviderError::Lost) | Ok(_) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) if !error.ends_connection() => Err(error.into()),
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 

@@ -174,7 +174,8 @@ impl Consumer {
         }
         match receipt.await {
             // With its session or connection the subscription is gone already.
-            Ok(_) | Err(ProviderError::Lost | ProviderError::Unknown { .. }) => Ok(()),
+            Ok(_) | Err(ProviderError::Unknown { .. }) => Ok(()),
+            Err(error) if error.ends_connection() => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

@@ -133,7 +133,8 @@ impl Producer {
         let close = Command::CloseProducer { producer: self.identity.id };
         match self.session.inner().connection().submit(close).await {
             // With its session or connection the producer is gone already.
-            Ok(_) | Err(ProviderError::Lost | ProviderError::Unknown { .. }) => Ok(()),
+            Ok(_) | Err(ProviderError::Unknown { .. }) => Ok(()),
+            Err(error) if error.ends_connection() => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

@@ -16,6 +16,14 @@ pub enum ProviderError {
     /// The connection is closed or its peer is gone.
     #[error("the connection to the broker is gone")]
     Lost,
+    /// The broker has stopped.
+    #[error("broker `{broker}` has stopped: {reason}")]
+    Stopped {
+        /// Its name.
+        broker: String,
+        /// Why it did.
+        reason: String,
+    },
     /// Nobody listens at the address.
     #[error("no broker answers at `{url}`: {reason}")]
     Unreachable {
@@ -80,4 +88,12 @@ pub enum ProviderError {
         /// What failed.
         reason: String,
     },
+}
+
+impl ProviderError {
+    /// Whether there is no connection any more, so that nothing on it is left to be closed.
+    #[must_use]
+    pub fn ends_connection(&self) -> bool {
+        matches!(self, Self::Lost | Self::Stopped { .. })
+    }
 }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use corriere_core::provider::ProviderError;
 use corriere_core::{AcknowledgeMode, Connection, ConnectionFactory, Error, Session};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -183,7 +182,7 @@ impl Sessions {
     /// still use it hold it by their sessions.
     fn note_failure(&self, connection: u64, error: &Error) {
         let mut state = self.state();
-        if matches!(error, Error::Provider(ProviderError::Lost))
+        if matches!(error, Error::Provider(error) if error.ends_connection())
             && state.open.as_ref().is_some_and(|open| open.number == connection)
         {
             let lost = (state.open.take(), std::mem::take(&mut state.idle));

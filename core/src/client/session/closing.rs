@@ -6,7 +6,7 @@ use super::super::buffer::lock;
 use super::{CLOSED, CLOSING, OPEN, SessionInner};
 use crate::error::Error;
 use crate::id::SubscriptionId;
-use crate::provider::{Command, ProviderError, Receipt};
+use crate::provider::{Command, Receipt};
 
 impl SessionInner {
     /// From here on nothing is handed over any more.
@@ -26,8 +26,8 @@ impl SessionInner {
         }
         match self.submit_close().await {
             // With the connection everything of this session is gone already.
-            Err(ProviderError::Lost) | Ok(_) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) if !error.ends_connection() => Err(error.into()),
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 
