@@ -2,7 +2,6 @@
 //! edge around it, which has the clock, the store and the connections.
 
 mod broker;
-mod confirmers;
 mod connection;
 mod counts;
 mod edge;

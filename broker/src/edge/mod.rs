@@ -8,23 +8,21 @@
 //! A call performs no more than a bounded number of effects, so that nobody is kept by what others bring meanwhile. What
 //! it leaves is for the next call or for the timekeeper, whichever is first.
 
-use std::collections::{BTreeMap, VecDeque};
+mod confirmers;
+mod state;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use corriere_core::panic::caught;
-use corriere_core::provider::{
-    Command, Confirmation, Confirmer, ConnectOptions, DeliverySink, Dispatch, Event, ProviderError, Receipt,
-};
+use corriere_core::provider::{Command, ConnectOptions, DeliverySink, Event, ProviderError, Receipt};
 use corriere_core::{Clock, Timestamp};
 use tokio::sync::Notify;
 
-use crate::confirmers::Confirmers;
-use crate::machine::{BatchId, ConnectionKey, Effects, Input, Machine, Ticket};
+use crate::machine::{ConnectionKey, Input, Machine, Ticket};
 use crate::registry;
 use crate::settings::Settings;
-use crate::store::{MessageStore, StoreError, StoreOperation};
-
-type Outcome = Result<Confirmation, ProviderError>;
+use crate::store::{MessageStore, StoreError};
+use state::{Link, Own, State, Work};
 
 /// How many effects one call performs before it leaves the rest to others.
 const TURN: u64 = 64;
@@ -40,56 +38,6 @@ pub(crate) struct Edge {
     bell: Arc<Notify>,
     /// This broker, for completions, which must not keep it alive.
     me: Weak<Edge>,
-}
-
-#[derive(Debug)]
-struct State {
-    machine: Machine,
-    links: BTreeMap<ConnectionKey, Link>,
-    /// The other ends of receipts that were handed out unfulfilled.
-    confirmers: Confirmers,
-    queued: VecDeque<Work>,
-    /// How many effects were ever performed, the one at work included.
-    performed: u64,
-    /// Whether somebody performs what is queued.
-    is_performing: bool,
-    /// The command of the call that performs, whose receipt is not handed out yet.
-    own: Option<Own>,
-    last_connection: u64,
-    last_ticket: u64,
-    /// When the machine wants to be woken, and when the timekeeper will.
-    wake_at: Option<Timestamp>,
-    armed_for: Option<Timestamp>,
-    /// Why it stopped, for whoever comes after that.
-    stopped: Option<ProviderError>,
-}
-
-/// A command whose receipt is not handed out yet.
-#[derive(Debug)]
-struct Own {
-    ticket: Ticket,
-    /// Once it is known: with how many effects have to be performed before it may be told.
-    outcome: Option<(Outcome, u64)>,
-}
-
-#[derive(Debug)]
-struct Link {
-    sink: Arc<dyn DeliverySink>,
-    client_id: Option<Arc<str>>,
-    identity: corriere_core::ConnectionId,
-}
-
-/// One effect, with all that is needed to perform it without the lock.
-#[derive(Debug)]
-enum Work {
-    Store(BatchId, Vec<StoreOperation>),
-    Deliver(ConnectionKey, Arc<dyn DeliverySink>, Vec<Dispatch>),
-    Notify(Arc<dyn DeliverySink>, Event),
-    Confirm(Confirmer, Outcome),
-    /// Lets go of a sink, whose own end may call back.
-    Release(Arc<dyn DeliverySink>),
-    /// Says by their end that the connection is lost.
-    Drop(Vec<Confirmer>),
 }
 
 /// What the timekeeper does next.
@@ -112,20 +60,7 @@ impl Edge {
             name: name.to_owned(),
             clock,
             store,
-            state: Mutex::new(State {
-                machine: Machine::new(settings),
-                links: BTreeMap::new(),
-                confirmers: Confirmers::default(),
-                queued: VecDeque::new(),
-                performed: 0,
-                is_performing: false,
-                own: None,
-                last_connection: 0,
-                last_ticket: 0,
-                wake_at: None,
-                armed_for: None,
-                stopped: None,
-            }),
+            state: Mutex::new(State::new(settings)),
             bell: Arc::new(Notify::new()),
             me: me.clone(),
         })
@@ -393,57 +328,11 @@ impl Drop for Edge {
     }
 }
 
-impl State {
-    /// A receipt that is fulfilled later.
-    fn hand_out(&mut self, connection: ConnectionKey, ticket: Ticket) -> Receipt {
-        let (confirmer, receipt) = Receipt::pending();
-        self.confirmers.insert(connection, ticket, confirmer);
-        receipt
-    }
-
-    /// Queues the effects of a step.
-    fn queue(&mut self, effects: Effects) {
-        self.wake_at = effects.wake_at;
-        for (batch, operations) in effects.store {
-            self.queued.push_back(Work::Store(batch, operations));
-        }
-        for (connection, batch) in effects.deliveries {
-            if let Some(link) = self.links.get(&connection) {
-                self.queued.push_back(Work::Deliver(connection, Arc::clone(&link.sink), batch));
-            }
-        }
-        for (ticket, outcome) in effects.confirmations {
-            if let Some(confirmer) = self.confirmers.take(ticket) {
-                self.queued.push_back(Work::Confirm(confirmer, outcome));
-            } else if let Some(own) = &mut self.own
-                && own.ticket == ticket
-            {
-                own.outcome = Some((outcome, self.performed + self.queued.len() as u64));
-            }
-        }
-    }
-
-    fn unlink(&mut self, connection: ConnectionKey) {
-        if let Some(link) = self.links.remove(&connection) {
-            self.queued.push_back(Work::Release(link.sink));
-        }
-    }
-
-    fn stop(&mut self, error: ProviderError) {
-        if self.stopped.is_some() {
-            return;
-        }
-        self.queued.push_back(Work::Drop(self.confirmers.take_all()));
-        for link in std::mem::take(&mut self.links).into_values() {
-            self.queued.push_back(Work::Notify(link.sink, Event::Lost { error: ProviderError::Lost }));
-        }
-        self.stopped = Some(error);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use corriere_core::ConnectionId;
+
+    use corriere_core::provider::Dispatch;
 
     use super::*;
     use crate::store::MemoryStore;

@@ -1,0 +1,131 @@
+//! What the edge's lock guards: the machine, the effects that are queued, and who waits for them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use corriere_core::provider::{
+    Confirmation, Confirmer, DeliverySink, Dispatch, Event, ProviderError, Receipt,
+};
+use corriere_core::{ConnectionId, Timestamp};
+
+use super::confirmers::Confirmers;
+use crate::machine::{BatchId, ConnectionKey, Effects, Machine, Ticket};
+use crate::settings::Settings;
+use crate::store::StoreOperation;
+
+pub(super) type Outcome = Result<Confirmation, ProviderError>;
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) machine: Machine,
+    pub(super) links: BTreeMap<ConnectionKey, Link>,
+    /// The other ends of receipts that were handed out unfulfilled.
+    pub(super) confirmers: Confirmers,
+    pub(super) queued: VecDeque<Work>,
+    /// How many effects were ever performed, the one at work included.
+    pub(super) performed: u64,
+    /// Whether somebody performs what is queued.
+    pub(super) is_performing: bool,
+    /// The command of the call that performs, whose receipt is not handed out yet.
+    pub(super) own: Option<Own>,
+    pub(super) last_connection: u64,
+    pub(super) last_ticket: u64,
+    /// When the machine wants to be woken, and when the timekeeper will.
+    pub(super) wake_at: Option<Timestamp>,
+    pub(super) armed_for: Option<Timestamp>,
+    /// Why it stopped, for whoever comes after that.
+    pub(super) stopped: Option<ProviderError>,
+}
+
+/// A command whose receipt is not handed out yet.
+#[derive(Debug)]
+pub(super) struct Own {
+    pub(super) ticket: Ticket,
+    /// Once it is known: with how many effects have to be performed before it may be told.
+    pub(super) outcome: Option<(Outcome, u64)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Link {
+    pub(super) sink: Arc<dyn DeliverySink>,
+    pub(super) client_id: Option<Arc<str>>,
+    pub(super) identity: ConnectionId,
+}
+
+/// One effect, with all that is needed to perform it without the lock.
+#[derive(Debug)]
+pub(super) enum Work {
+    Store(BatchId, Vec<StoreOperation>),
+    Deliver(ConnectionKey, Arc<dyn DeliverySink>, Vec<Dispatch>),
+    Notify(Arc<dyn DeliverySink>, Event),
+    Confirm(Confirmer, Outcome),
+    /// Lets go of a sink, whose own end may call back.
+    Release(Arc<dyn DeliverySink>),
+    /// Says by their end that the connection is lost.
+    Drop(Vec<Confirmer>),
+}
+
+impl State {
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            machine: Machine::new(settings),
+            links: BTreeMap::new(),
+            confirmers: Confirmers::default(),
+            queued: VecDeque::new(),
+            performed: 0,
+            is_performing: false,
+            own: None,
+            last_connection: 0,
+            last_ticket: 0,
+            wake_at: None,
+            armed_for: None,
+            stopped: None,
+        }
+    }
+
+    /// A receipt that is fulfilled later.
+    pub(super) fn hand_out(&mut self, connection: ConnectionKey, ticket: Ticket) -> Receipt {
+        let (confirmer, receipt) = Receipt::pending();
+        self.confirmers.insert(connection, ticket, confirmer);
+        receipt
+    }
+
+    /// Queues the effects of a step.
+    pub(super) fn queue(&mut self, effects: Effects) {
+        self.wake_at = effects.wake_at;
+        for (batch, operations) in effects.store {
+            self.queued.push_back(Work::Store(batch, operations));
+        }
+        for (connection, batch) in effects.deliveries {
+            if let Some(link) = self.links.get(&connection) {
+                self.queued.push_back(Work::Deliver(connection, Arc::clone(&link.sink), batch));
+            }
+        }
+        for (ticket, outcome) in effects.confirmations {
+            if let Some(confirmer) = self.confirmers.take(ticket) {
+                self.queued.push_back(Work::Confirm(confirmer, outcome));
+            } else if let Some(own) = &mut self.own
+                && own.ticket == ticket
+            {
+                own.outcome = Some((outcome, self.performed + self.queued.len() as u64));
+            }
+        }
+    }
+
+    pub(super) fn unlink(&mut self, connection: ConnectionKey) {
+        if let Some(link) = self.links.remove(&connection) {
+            self.queued.push_back(Work::Release(link.sink));
+        }
+    }
+
+    pub(super) fn stop(&mut self, error: ProviderError) {
+        if self.stopped.is_some() {
+            return;
+        }
+        self.queued.push_back(Work::Drop(self.confirmers.take_all()));
+        for link in std::mem::take(&mut self.links).into_values() {
+            self.queued.push_back(Work::Notify(link.sink, Event::Lost { error: ProviderError::Lost }));
+        }
+        self.stopped = Some(error);
+    }
+}
