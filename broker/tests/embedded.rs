@@ -13,12 +13,12 @@ use std::time::Duration;
 use corriere_broker::store::{Completion, MemoryStore, MessageStore, StoreError, StoreOperation};
 use corriere_broker::{Broker, Settings, StartError};
 use corriere_core::provider::{
-    Ack, AckKind, Cause, Command, Confirmation, ConnectOptions, Credit, DeliverySink, Dispatch, Event,
-    Provider, ProviderConnection, ProviderError, Receipt, Send, SessionMode, Subscribe, provider_for,
+    Ack, AckKind, Capability, Cause, Command, Confirmation, ConnectOptions, Credit, DeliverySink, Dispatch,
+    Event, Provider, ProviderConnection, ProviderError, Receipt, Send, SessionMode, Subscribe, provider_for,
 };
 use corriere_core::{
-    Clock, ConnectionId, DeliveryMode, Destination, Message, MessageId, ProducerId, SessionId,
-    SubscriptionId, Timestamp,
+    Clock, ConnectionFactory, ConnectionId, DeliveryMode, Destination, Error, Message, MessageId, ProducerId,
+    SessionId, SubscriptionId, Timestamp,
 };
 use tokio::sync::Notify;
 
@@ -252,6 +252,16 @@ async fn a_client_id_has_one_connection_at_a_time() {
     let second = open().await.unwrap();
     assert_eq!(second.submit(Command::Close).await, DONE);
     open().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_user_or_a_password_is_refused_and_not_ignored() {
+    let broker = start("users");
+    for url in ["vm://users?jms.userName=ann", "vm://users?jms.password=secret"] {
+        let error = ConnectionFactory::from_url(url).unwrap().create_connection().await.unwrap_err();
+        assert_eq!(error, Error::Unsupported(Capability::Authentication), "{url}");
+    }
+    broker.connect(options(Some("billing")), Arc::new(Sink::default())).await.unwrap();
 }
 
 #[tokio::test]

@@ -27,6 +27,8 @@ pub enum Capability {
     DurableSubscriptions,
     /// Word of destinations and consumers that come and go.
     Events,
+    /// Checking user names and passwords.
+    Authentication,
 }
 
 impl fmt::Display for Capability {
@@ -42,6 +44,7 @@ impl fmt::Display for Capability {
             Self::Selectors => "message selectors",
             Self::DurableSubscriptions => "durable subscriptions",
             Self::Events => "events",
+            Self::Authentication => "authentication by user name and password",
         })
     }
 }
