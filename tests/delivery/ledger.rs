@@ -79,7 +79,9 @@ impl Ledger {
                 ticket,
                 transaction: send.transaction.clone(),
             }),
-            Command::Commit { transaction, .. } => self.commits.push((transaction.clone(), ticket)),
+            Command::Commit { transaction, one_phase: true } => {
+                self.commits.push((transaction.clone(), ticket))
+            }
             Command::OpenSubscription(subscribe) => {
                 let key = (connection, subscribe.subscription);
                 self.subscriptions.push((key, subscribe.destination.clone()));

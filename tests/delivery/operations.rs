@@ -122,6 +122,8 @@ pub(crate) enum Misuse {
     /// A send within its transaction by a producer that it never opened.
     SendsByNobody,
     CommitsWhatIsNot,
+    /// The second phase of a commit of its transaction, without a first.
+    CommitsUnprepared,
     SubscribesInNoSession,
     GrantsToNobody,
 }
@@ -289,6 +291,7 @@ fn misuse() -> impl Strategy<Value = Misuse> {
         Just(Misuse::AcknowledgesWhatIsNot),
         Just(Misuse::SendsByNobody),
         Just(Misuse::CommitsWhatIsNot),
+        Just(Misuse::CommitsUnprepared),
         Just(Misuse::SubscribesInNoSession),
         Just(Misuse::GrantsToNobody),
     ]

@@ -299,6 +299,9 @@ impl World {
             Misuse::CommitsWhatIsNot => {
                 Command::Commit { transaction: TransactionId::Local(self.number()), one_phase: true }
             }
+            Misuse::CommitsUnprepared => {
+                Command::Commit { transaction: self.transaction(session)?, one_phase: false }
+            }
             Misuse::SubscribesInNoSession => {
                 let nowhere = SessionKey { session: SessionId(self.number()), ..session };
                 return self.subscribe(nowhere, &queue("a"), Credit::Explicit, None, false).map(drop);

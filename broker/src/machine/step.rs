@@ -149,8 +149,8 @@ impl Machine {
         let outcome = match command {
             Command::Send(send) => return self.send(connection, ticket, send),
             Command::Acknowledge(ack) => return self.acknowledge(connection, ticket, &ack),
-            Command::Commit { transaction, one_phase: _ } => {
-                return self.commit(connection, ticket, transaction);
+            Command::Commit { transaction, one_phase } => {
+                return self.commit(connection, ticket, transaction, one_phase);
             }
             Command::HandedOver { subscription, number } => {
                 self.change_subscription((connection, subscription), |state| state.hand_over(number))

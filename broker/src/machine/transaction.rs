@@ -144,8 +144,22 @@ impl Machine {
         transaction_state.acknowledged.push(Acknowledged { subscription, number, queue, position });
     }
 
-    pub(super) fn commit(&mut self, connection: ConnectionKey, ticket: Ticket, transaction: TransactionId) {
-        if let Err(error) = self.check_open(connection, &transaction) {
+    pub(super) fn commit(
+        &mut self,
+        connection: ConnectionKey,
+        ticket: Ticket,
+        transaction: TransactionId,
+        one_phase: bool,
+    ) {
+        let checked = self.check_open(connection, &transaction).and_then(|()| {
+            // Nothing can be prepared yet, so a second phase never has a first.
+            if one_phase {
+                Ok(())
+            } else {
+                Err(ProviderError::NotPrepared { transaction: transaction.to_string() })
+            }
+        });
+        if let Err(error) = checked {
             self.confirm(ticket, Err(error));
             return;
         }

@@ -269,3 +269,19 @@ fn a_closed_producer_leaves_what_it_sent() {
     assert_eq!(world.outcome(commit), Some(&Ok(Confirmation::Done)));
     assert_eq!(world.pending(&orders), [1]);
 }
+
+#[test]
+fn a_second_phase_without_a_first_is_refused_and_changes_nothing() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    world.begin(connection, 1);
+    world.send_in(connection, 1, message(&orders, 1));
+    let transaction = TransactionId::Local(1);
+    let unprepared =
+        world.ask(connection, Command::Commit { transaction: transaction.clone(), one_phase: false });
+    assert_eq!(unprepared, Err(ProviderError::NotPrepared { transaction: transaction.to_string() }));
+    assert!(world.pending(&orders).is_empty());
+    let commit = world.commit(connection, 1);
+    assert_eq!(world.outcome(commit), Some(&Ok(Confirmation::Done)));
+    assert_eq!(world.pending(&orders), [1]);
+}

@@ -82,6 +82,12 @@ pub enum ProviderError {
         /// What failed in it.
         reason: String,
     },
+    /// The second phase of a commit without the first.
+    #[error("transaction {transaction} cannot be committed in two phases: no prepare went before the commit")]
+    NotPrepared {
+        /// Which one.
+        transaction: String,
+    },
     /// The store failed.
     #[error("the message store failed: {reason}")]
     Store {

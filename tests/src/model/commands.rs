@@ -142,6 +142,8 @@ impl Model {
                 self.begin(connection, transaction);
                 Answer::Done
             }
+            // Nothing can be prepared yet.
+            Command::Commit { one_phase: false, .. } => Answer::Refused,
             Command::Commit { transaction, .. } => return self.commit(connection, ticket, transaction),
             Command::Rollback { transaction, cause } => {
                 let key = (connection, transaction.clone());
