@@ -104,7 +104,10 @@ impl Ledger {
         let subscription = (connection, dispatch.subscription);
         let source = self.source(subscription)?;
         let id = id_of(&dispatch.message);
-        if self.settled.contains(&(source.clone(), id.clone())) {
+        // What was sent to a topic may die once for each subscription.
+        let is_one_of_several = !source.0.is_topic()
+            && dispatch.message.headers().destination.as_ref().is_some_and(Destination::is_topic);
+        if !is_one_of_several && self.settled.contains(&(source.clone(), id.clone())) {
             return Err(Violation(format!("{id} comes again from {source:?}, where it was settled")));
         }
         self.check_order(&source, subscription, &id)?;

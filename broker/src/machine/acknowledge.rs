@@ -53,7 +53,7 @@ impl Machine {
                 let delay = delay.map_or(Delay::Policy, Delay::Exactly);
                 self.give_back_range(key, ack, delay, cause);
             }
-            AckKind::Expired => self.end_each(key, ack, Self::expire),
+            AckKind::Expired => self.end_each(key, ack, Self::believe_expired),
             AckKind::Retained => self.retain_range(key, ack),
         }
         self.attend(key);

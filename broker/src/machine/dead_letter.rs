@@ -74,6 +74,17 @@ impl Machine {
         }
     }
 
+    /// Ends a message that its consumer says has expired; its clock may be ahead of ours. What cannot expire at all is
+    /// taken back instead, as it never reached the application.
+    pub(super) fn believe_expired(&mut self, queue_key: QueueKey, position: Position) {
+        let entry = self.queues.get(&queue_key).and_then(|queue| queue.get(position));
+        if entry.is_some_and(|entry| entry.held.message.headers().expiration.is_some()) {
+            self.expire(queue_key, position);
+        } else {
+            self.give_back_unseen(queue_key, position);
+        }
+    }
+
     /// Ends a message that is past its expiration.
     pub(super) fn expire(&mut self, queue_key: QueueKey, position: Position) {
         let Some(queue) = self.queues.get_mut(&queue_key) else { return };
@@ -83,8 +94,13 @@ impl Machine {
         let copy = if queue.holds_dead_letters {
             None
         } else {
-            let late = self.now.since(expiration);
-            self.dead_letter_copy(queue_key, position, &Cause::failure(format!("expired {late:?} ago")))
+            let cause = if expiration > self.now {
+                let early = expiration.since(self.now);
+                format!("expired by the clock of its consumer, {early:?} early by that of the broker")
+            } else {
+                format!("expired {:?} ago", self.now.since(expiration))
+            };
+            self.dead_letter_copy(queue_key, position, &Cause::failure(cause))
         };
         self.record_removal(queue_key, position, Removal::Expired);
         self.take_out(queue_key, position);

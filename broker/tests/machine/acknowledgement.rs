@@ -95,15 +95,35 @@ fn what_does_not_match_is_settled_and_what_expired_is_expired() {
     let mut world = World::new();
     let (connection, orders) = (world.connect(), queue("orders"));
     let consumer = world.consumer(connection, &orders, window(10));
-    for sequence in 1..=2 {
-        world.send(connection, message(&orders, sequence));
-    }
+    world.send(connection, message(&orders, 1));
+    world.send(connection, with_expiration(&orders, 2, world.now.0 + 20_000));
     world.ack(consumer, 1, 1, AckKind::Unmatched);
     // The client's clock runs ahead: to the broker the message is not expired, but it must leave all the same.
     world.ack(consumer, 2, 2, AckKind::Expired);
     let counts = world.counts(&orders);
     assert_eq!((counts.acknowledged, counts.expired, counts.in_flight), (1, 1, 0));
-    assert_eq!(world.pending(&queue("DLQ.orders")), [2]);
+    let letters = queue("DLQ.orders");
+    let reader = world.consumer(connection, &letters, window(1));
+    let letter = world.received(reader).remove(0).message;
+    let cause: String = letter.property("dlqDeliveryFailureCause").unwrap().unwrap();
+    assert_eq!(cause, "expired by the clock of its consumer, 20s early by that of the broker");
+}
+
+#[test]
+fn a_message_that_cannot_expire_is_not_removed_as_expired() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let consumer = world.consumer(connection, &orders, window(10));
+    world.send(connection, message(&orders, 1));
+    assert_eq!(counted(&world.received(consumer)), [(1, 1)]);
+    world.ack(consumer, 1, 1, AckKind::Expired);
+    assert_eq!(
+        counted(&world.received(consumer)),
+        [(1, 1)],
+        "it comes again, and the first time did not count"
+    );
+    let counts = world.counts(&orders);
+    assert_eq!((counts.expired, counts.pending), (0, 1));
 }
 
 #[test]

@@ -50,7 +50,8 @@ pub enum AckKind {
     Individual,
     /// 5: the subscription's selector did not match.
     Unmatched,
-    /// 6: expired before it was handed to the application.
+    /// 6: expired before it was handed to the application, by the consumer's clock. A message without expiration is
+    /// given back instead, uncounted.
     Expired,
     /// Still with this consumer, which delivers it again by itself, as ActiveMQ's Java client does; its count rises.
     Retained,

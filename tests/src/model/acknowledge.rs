@@ -44,7 +44,15 @@ impl Model {
             AckKind::Expired => {
                 while let Some(index) = self.position_in_range(&key, ack) {
                     let deliveries = self.entries[index].failed;
-                    self.bury(index, Death::Expired, deliveries);
+                    if self.entries[index].message.headers().expiration.is_some() {
+                        // The client is believed, whatever its clock says.
+                        self.bury(index, Death::Expired, deliveries);
+                    } else {
+                        let (policy, death) = (self.policy_of_holder(index), Death::Returned);
+                        let how =
+                            Return { is_counted: false, death, policy, not_before: None, reserved_for: None };
+                        self.give_back(index, how);
+                    }
                 }
             }
             AckKind::Redelivered { delay, cause } => self.redeliver(&key, ack, *delay, cause),
