@@ -72,6 +72,24 @@ async fn a_second_acknowledgement_changes_nothing_and_the_next_one_works() {
     assert_eq!(broker.drain(&q).await, [first("m3")]);
 }
 
+#[tokio::test]
+async fn a_delivery_made_single_acknowledges_nothing_but_itself() {
+    let broker = TestBroker::start();
+    let q = queue("q");
+    broker.send_numbered(&q, 3).await;
+    let session = broker.session(Client).await;
+    let consumer = session.create_consumer(&q).await.unwrap();
+    let single = next(&consumer).await.into_single();
+    let later = next(&consumer).await;
+    for _ in 0..2 {
+        within(single.acknowledge()).await.unwrap();
+        assert_eq!(broker.counts(&q).acknowledged, 1);
+    }
+    assert!(single.is_settled() && !later.is_settled());
+    session.close().await.unwrap();
+    assert_eq!(broker.drain(&q).await, [nth("m2", 2), first("m3")]);
+}
+
 /// C-07 (b).
 #[tokio::test]
 async fn a_message_can_be_acknowledged_after_its_consumer_was_closed() {

@@ -353,18 +353,51 @@ async fn a_send_that_is_dropped_while_it_waits_for_the_commit_before_spoils_its_
 }
 
 #[tokio::test]
-async fn releasing_one_message_ends_the_whole_transaction_so() {
+async fn the_end_of_one_message_is_not_that_of_those_received_with_it() {
+    let cause = || Cause::failure("E1");
+    for (release, settled, dead) in [(Release::DeadLetter { cause: cause() }, 0, 1), (Release::Discard, 1, 0)]
+    {
+        let broker = TestBroker::start();
+        let (q, other, out) = (queue("q"), queue("other"), queue("out"));
+        broker.send_numbered(&q, 4).await;
+        broker.send_numbered(&other, 1).await;
+        let session = broker.session(Transacted).await;
+        let consumer = session.create_consumer(&q).await.unwrap();
+        let others = session.create_consumer(&other).await.unwrap();
+        assert_eq!(see(&others, 1).await, firsts(1..=1));
+        let _m1 = next(&consumer).await;
+        let m2 = next(&consumer).await;
+        let _m3 = next(&consumer).await;
+        send_text(&session, &out, "never").await;
+        m2.release(release).await.unwrap();
+
+        let counts = broker.counts(&q);
+        assert_eq!((counts.acknowledged, counts.dead_lettered, counts.pending), (settled, dead, 3));
+        assert_eq!(broker.counts(&out).enqueued, 0);
+        assert_eq!(see(&consumer, 3).await, [nth("m1", 2), nth("m3", 2), first("m4")]);
+        assert_eq!(see(&others, 1).await, [nth("m1", 2)]);
+        session.commit().await.unwrap();
+        assert_eq!((broker.counts(&q).pending, broker.counts(&other).pending), (0, 0));
+    }
+}
+
+#[tokio::test]
+async fn a_delay_is_that_of_the_message_it_was_asked_for() {
     let broker = TestBroker::start();
-    let (q, out) = (queue("q"), queue("out"));
-    broker.send_numbered(&q, 2).await;
+    let (q, other) = (queue("q"), queue("other"));
+    broker.send_numbered(&q, 1).await;
+    broker.send_numbered(&other, 1).await;
     let session = broker.session(Transacted).await;
-    let consumer = session.create_consumer(&q).await.unwrap();
+    let (consumer, others) =
+        (session.create_consumer(&q).await.unwrap(), session.create_consumer(&other).await.unwrap());
+    see(&others, 1).await;
+    let delay = Duration::from_secs(60);
     let m1 = next(&consumer).await;
-    send_text(&session, &out, "never").await;
-    let cause = Cause::failure("E1");
-    m1.release(Release::DeadLetter { cause }).await.unwrap();
-    assert_eq!((broker.counts(&out).enqueued, broker.counts(&q).dead_lettered), (0, 1));
-    assert_eq!(see(&consumer, 1).await, [first("m2")]);
+    m1.release(Release::Redeliver { delay: Some(delay), cause: Cause::failure("later") }).await.unwrap();
+    assert_eq!(see(&others, 1).await, [nth("m1", 2)], "after the delay of its own policy");
+    assert_eq!(now(&consumer).await, None);
+    broker.clock.advance(delay);
+    assert_eq!(see(&consumer, 1).await, [nth("m1", 2)]);
 }
 
 #[tokio::test]

@@ -19,6 +19,8 @@ pub struct Delivery {
     session: Session,
     subscription: SubscriptionId,
     number: u64,
+    /// Whether its acknowledgement takes in nothing else.
+    is_single: bool,
 }
 
 /// How a delivery that was not settled ends.
@@ -55,7 +57,14 @@ impl Delivery {
     pub(super) fn new(session: Session, dispatch: Dispatch) -> Self {
         let Dispatch { subscription, number, message, delivery_count, .. } = dispatch;
         let message = std::sync::Arc::unwrap_or_clone(message).received(delivery_count);
-        Self { message, session, subscription, number }
+        Self { message, session, subscription, number, is_single: false }
+    }
+
+    /// The same delivery, whose acknowledgement takes in nothing else of its session, in CLIENT too. This is how listener
+    /// containers hand deliveries out: one that is acknowledged late must not settle what a handler is at work on.
+    #[must_use]
+    pub fn into_single(self) -> Self {
+        Self { is_single: true, ..self }
     }
 
     /// The message.
@@ -89,8 +98,8 @@ impl Delivery {
     }
 
     /// Acknowledges it; does nothing to it when it is settled already. In CLIENT that takes in all that its session
-    /// received before the call; in a transacted session it does nothing, as the commit settles. Dropping the future
-    /// does not withdraw it.
+    /// received before the call, unless the delivery came from a listener container ([`Delivery::into_single`]); in a
+    /// transacted session it does nothing, as the commit settles. Dropping the future does not withdraw it.
     ///
     /// # Errors
     /// [`Error::IllegalState`] when the session is closed (the message comes again).
@@ -99,16 +108,18 @@ impl Delivery {
         session.check_usable("acknowledge")?;
         match session.mode() {
             AcknowledgeMode::Transacted => Ok(()),
-            AcknowledgeMode::Client => self.session.acknowledge().await,
-            AcknowledgeMode::Auto | AcknowledgeMode::DupsOk | AcknowledgeMode::Individual => {
-                self.settle(AckKind::Standard).await
-            }
+            AcknowledgeMode::Client if !self.is_single => self.session.acknowledge().await,
+            AcknowledgeMode::Client
+            | AcknowledgeMode::Auto
+            | AcknowledgeMode::DupsOk
+            | AcknowledgeMode::Individual => self.settle(AckKind::Standard).await,
         }
     }
 
-    /// Ends it without success; does nothing when it is settled already. In a transacted session that rolls back the
-    /// transaction at hand, even if this delivery was of an earlier one: everything sent in it is undone, and everything
-    /// received in it shares this end. Dropping the future, once it was polled, does not withdraw it.
+    /// Ends it without success; does nothing to it when it is settled already. In a transacted session that rolls back
+    /// the transaction at hand, even if this delivery was of an earlier one: everything sent in it is undone, and what
+    /// else was received in it is given back, to be delivered again. Dropping the future, once it was polled, does not
+    /// withdraw it.
     ///
     /// # Errors
     /// As [`Delivery::acknowledge`].
@@ -116,7 +127,7 @@ impl Delivery {
         let session = self.session.inner();
         session.check_usable("release")?;
         if session.mode() == AcknowledgeMode::Transacted {
-            session.rollback(&release.into()).await
+            session.rollback_releasing(self.subscription, self.number, release.into()).await
         } else {
             self.settle(release.into()).await
         }

@@ -238,7 +238,7 @@ impl Session {
     pub async fn rollback(&self) -> Result<(), Error> {
         self.inner.check_transacted("rollback")?;
         let cause = Cause::failure("the transaction was rolled back");
-        self.inner.rollback(&AckKind::Redelivered { delay: None, cause }).await
+        self.inner.rollback(cause).await
     }
 
     /// Closes the session and all it made, waiting for a handler that is at work; a transaction is rolled back. From

@@ -113,7 +113,16 @@ impl SessionInner {
         number: u64,
         kind: AckKind,
     ) -> Option<Receipt> {
-        let mut state = lock(&self.state);
+        self.settle_number(&mut lock(&self.state), subscription, number, kind)
+    }
+
+    pub(super) fn settle_number(
+        &self,
+        state: &mut SessionState,
+        subscription: SubscriptionId,
+        number: u64,
+        kind: AckKind,
+    ) -> Option<Receipt> {
         let handed_over = state.subscriptions.get_mut(&subscription)?;
         if !handed_over.unsettled.remove(&number) {
             return None;
@@ -122,7 +131,7 @@ impl SessionInner {
             self.recall(subscription, handed_over, number);
         }
         let receipt = self.acknowledge(subscription, number, number, kind, None);
-        forget_if_settled(&mut state, subscription);
+        forget_if_settled(state, subscription);
         Some(receipt)
     }
 

@@ -47,8 +47,10 @@ impl SessionInner {
         self.check_usable("commit")?;
         if let Some(reason) = state.rollback_only.take() {
             let cause = Cause::failure(format!("the transaction was rolled back: {reason}"));
-            let kind = AckKind::Redelivered { delay: None, cause };
-            return Ok(Submitted::Rollback { receipts: self.submit_rollback(&mut state, &kind), reason });
+            return Ok(Submitted::Rollback {
+                receipts: self.submit_rollback(&mut state, None, cause),
+                reason,
+            });
         }
         if state.transaction.is_none() && state.unsettled.is_empty() {
             return Ok(Submitted::Nothing);
@@ -81,22 +83,48 @@ impl SessionInner {
         outcome.map(drop).map_err(Error::from)
     }
 
-    /// Undoes the transaction and says `kind` of what was received in it. All of it is submitted in the first poll.
-    pub(in crate::client) async fn rollback(&self, kind: &AckKind) -> Result<(), Error> {
-        let receipts = self.submit_rollback(&mut lock(&self.state), kind);
+    /// Undoes the transaction and gives back what was received in it. All of it is submitted in the first poll.
+    pub(super) async fn rollback(&self, cause: Cause) -> Result<(), Error> {
+        let receipts = self.submit_rollback(&mut lock(&self.state), None, cause);
         confirm_all(receipts).await
     }
 
-    fn submit_rollback(&self, state: &mut SessionState, kind: &AckKind) -> Vec<Receipt> {
+    /// As [`SessionInner::rollback`], with an end of its own for one delivery. The others are given back whatever that end
+    /// is: what is wrong with one message says nothing of those that happened to be received with it.
+    pub(in crate::client) async fn rollback_releasing(
+        &self,
+        subscription: SubscriptionId,
+        number: u64,
+        kind: AckKind,
+    ) -> Result<(), Error> {
+        let cause = match &kind {
+            AckKind::Redelivered { cause, .. } | AckKind::Poison { cause } => Cause {
+                text: format!("the transaction was rolled back: {}", cause.text).into(),
+                ..cause.clone()
+            },
+            _ => Cause::failure("the transaction was rolled back"),
+        };
+        let own = Some((subscription, number, kind));
+        let receipts = self.submit_rollback(&mut lock(&self.state), own, cause);
+        confirm_all(receipts).await
+    }
+
+    fn submit_rollback(
+        &self,
+        state: &mut SessionState,
+        own: Option<(SubscriptionId, u64, AckKind)>,
+        cause: Cause,
+    ) -> Vec<Receipt> {
         state.rollback_only = None;
         let rollback = state.transaction.take().map(|transaction| {
-            let cause = match kind {
-                AckKind::Redelivered { cause, .. } | AckKind::Poison { cause } => Some(cause.clone()),
-                _ => None,
-            };
+            let cause = Some(cause.clone());
             self.connection.submit(Command::Rollback { transaction, cause })
         });
-        let (mut receipts, _) = self.settle_ranges(state, kind, None);
+        let own = own
+            .and_then(|(subscription, number, kind)| self.settle_number(state, subscription, number, kind));
+        let given_back = AckKind::Redelivered { delay: None, cause };
+        let (mut receipts, _) = self.settle_ranges(state, &given_back, None);
+        receipts.extend(own);
         receipts.extend(rollback);
         receipts
     }
