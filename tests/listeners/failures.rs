@@ -124,6 +124,40 @@ async fn a_listener_goes_on_after_a_panic() {
     assert_eq!(world.log.all().last().unwrap(), "good");
 }
 
+#[jms_listener(queue = "greedy", ack = "transacted")]
+async fn takes_another_with_it(how: String, template: Bean<JmsTemplate>) -> Result<(), ListenerError> {
+    let other = template.receive_from("innocent").await.or_redeliver()?;
+    assert!(other.is_some());
+    match how.as_str() {
+        "discard" => Err(NoStock).or_discard(),
+        _ => Err(NoStock).or_dead_letter(),
+    }
+}
+
+#[tokio::test]
+async fn what_a_template_received_in_the_same_transaction_does_not_share_the_end_of_a_bad_message() {
+    for (how, kind) in [("discard", EndKind::Discarded), ("dead letter", EndKind::DeadLettered)] {
+        let world = World::new().await;
+        let template = JmsTemplate::builder(world.factory.clone())
+            .receive_timeout(ReceiveTimeout::NoWait)
+            .build()
+            .unwrap();
+        let _container = world
+            .start_with(takes_another_with_it::DEF, |settings| {
+                let mut beans = corriere::Beans::new();
+                beans.add("template", Bean::new(template)).unwrap();
+                settings.beans = beans.into();
+            })
+            .await;
+        world.send("innocent", "precious").await;
+        world.send("greedy", how).await;
+        assert_eq!(world.ends.wait_for(1).await[0].kind, kind);
+        world.until_empty("greedy").await;
+        world.clock.advance(secs(2));
+        assert_eq!(world.left_in("innocent").await, [("precious".to_owned(), 2)], "{how}");
+    }
+}
+
 #[jms_listener(queue = "numbers")]
 async fn on_number(number: u64, log: Bean<Log>) {
     log.add(number.to_string());
