@@ -24,7 +24,7 @@ use proc_macro::TokenStream;
 /// | key | value |
 /// | --- | --- |
 /// | `queue` or `topic` | the destination: a key of `[destinations]`, or a physical name; exactly one of the two |
-/// | `ack` | `"auto"` (default), `"client"`, `"transacted"` or `"manual"` |
+/// | `ack` | when the message is settled: `"auto"` (default), when the function has returned `Ok`; `"client"`, the same, unless the function calls `Delivery::acknowledge` before; `"transacted"`, with all that was sent and received in the session's transaction; `"manual"`, only by `Delivery::acknowledge`, now or later. An acknowledgement settles its own message and no other |
 /// | `concurrency` | bounds of the number of workers, `"2-8"`; a single number is the upper bound |
 /// | `send_to` | where a reply goes when the request has no `JMSReplyTo` |
 /// | `id` | the listener's name in the configuration and the logs; the function's name by default |

@@ -101,12 +101,73 @@ async fn a_manual_listener_may_acknowledge_long_after_it_has_returned() {
     assert_eq!(world.ends.kinds(), [EndKind::LeftToListener; 2]);
     assert_eq!(world.counts("kept").acknowledged, 0);
 
-    let first = kept.0.lock().unwrap()[0].clone();
-    first.acknowledge().await.unwrap();
-    // As in CLIENT everywhere: an acknowledgement takes in all that the session has handed over.
-    assert_eq!(world.counts("kept").acknowledged, 2);
+    for settled in 1..=2 {
+        let delivery = kept.0.lock().unwrap()[settled - 1].clone();
+        delivery.acknowledge().await.unwrap();
+        assert_eq!(world.counts("kept").acknowledged, settled as u64, "each settles itself");
+    }
     assert!(container.stop().await.is_clean());
     assert_eq!(world.counts("kept").pending, 0);
+}
+
+#[jms_listener(queue = "late", ack = "manual")]
+async fn keeps_the_first_in_manual(
+    text: String,
+    delivery: Delivery,
+    kept: Bean<crate::support::Kept>,
+    log: Bean<Log>,
+) -> Result<(), ListenerError> {
+    keep_the_first(&text, delivery, &kept, &log).await
+}
+
+#[jms_listener(queue = "late", ack = "client")]
+async fn keeps_the_first_in_client(
+    text: String,
+    delivery: Delivery,
+    kept: Bean<crate::support::Kept>,
+    log: Bean<Log>,
+) -> Result<(), ListenerError> {
+    keep_the_first(&text, delivery, &kept, &log).await
+}
+
+async fn keep_the_first(
+    text: &str,
+    delivery: Delivery,
+    kept: &crate::support::Kept,
+    log: &Log,
+) -> Result<(), ListenerError> {
+    log.add(text);
+    if text == "first" {
+        kept.0.lock().unwrap().push(delivery);
+        return Ok(());
+    }
+    log.pass_gate().await;
+    Err(ListenerError::redeliver("after the acknowledgement of the first"))
+}
+
+#[tokio::test]
+async fn a_late_acknowledgement_settles_nothing_that_is_at_work() {
+    for listener in [keeps_the_first_in_manual::DEF, keeps_the_first_in_client::DEF] {
+        let world = World::new().await;
+        let kept = Bean::new(crate::support::Kept::default());
+        let _container = world
+            .start_with(listener, |settings| {
+                let mut beans = corriere::Beans::new();
+                beans.add("log", world.log.clone()).unwrap();
+                beans.add("kept", kept.clone()).unwrap();
+                settings.beans = beans.into();
+            })
+            .await;
+        world.send("late", "first").await;
+        world.send("late", "second").await;
+        world.log.wait_for(2).await;
+        let first = kept.0.lock().unwrap()[0].clone();
+        first.acknowledge().await.unwrap();
+        assert_eq!(world.counts("late").acknowledged, 1, "{}", listener.id);
+        world.log.gate.add_permits(1);
+        assert_eq!(world.ends.wait_for(2).await[1].kind, EndKind::Redelivered, "{}", listener.id);
+        assert_eq!(world.counts("late").pending, 1, "{}: the failed one is still there", listener.id);
+    }
 }
 
 #[jms_listener(queue = "b", ack = "client")]

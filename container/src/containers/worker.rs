@@ -95,7 +95,7 @@ impl Worker {
                 biased;
                 _ = state.changed() => Waited::Changed,
                 taken = open.take() => match taken {
-                    Ok(Some(delivery)) => Waited::Message(Box::new(delivery)),
+                    Ok(Some(delivery)) => Waited::Message(Box::new(delivery.into_single())),
                     Ok(None) | Err(Error::IllegalState { .. }) => Waited::Closed,
                     Err(error) => Waited::Failed(error),
                 },

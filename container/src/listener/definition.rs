@@ -100,12 +100,13 @@ pub enum Acknowledge {
     /// `ack = "auto"`: when the function has returned `Ok`.
     #[default]
     Auto,
-    /// `ack = "client"`: by the function, else when it has returned `Ok`.
+    /// `ack = "client"`: by the function, else when it has returned `Ok`. `Delivery::acknowledge` settles this one message.
     Client,
     /// `ack = "transacted"`: with the session's transaction, which is committed when the function has returned `Ok` and
     /// takes in everything that was sent with the session.
     Transacted,
-    /// `ack = "manual"`: only by who calls `Delivery::acknowledge`, which may be long after the function has returned.
+    /// `ack = "manual"`: only by who calls `Delivery::acknowledge`, which may be long after the function has returned and
+    /// settles this one message.
     Manual,
 }
 
