@@ -303,6 +303,50 @@ async fn a_panic_in_an_argument_or_in_a_drop_is_caught_too() {
     }
 }
 
+/// An error that panics when it is shown, or else when it is dropped.
+#[derive(Debug)]
+struct Unruly {
+    when_shown: bool,
+}
+
+impl std::fmt::Display for Unruly {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        assert!(!self.when_shown, "in the showing");
+        f.write_str("unruly")
+    }
+}
+
+impl std::error::Error for Unruly {}
+
+impl Drop for Unruly {
+    fn drop(&mut self) {
+        assert!(self.when_shown, "in the drop");
+    }
+}
+
+#[jms_listener(queue = "unruly")]
+async fn on_unruly(when: String) -> Result<(), Unruly> {
+    Err(Unruly { when_shown: when == "shown" })
+}
+
+#[tokio::test]
+async fn an_error_that_panics_itself_harms_no_worker() {
+    for (when, expected) in [("shown", "panicked while it was shown: in the showing"), ("dropped", "unruly")]
+    {
+        let world = World::new().await;
+        let container = world.start(on_unruly::DEF).await;
+        world.send("unruly", when).await;
+        let ends = world.ends.wait_for(1).await;
+        assert_eq!((ends[0].kind, ends[0].panicked), (EndKind::Redelivered, true), "{when}");
+        let failure = ends[0].failure.as_deref().unwrap();
+        assert!(failure.contains(expected), "{failure}");
+        world.pass_delays_until(7).await;
+        world.until_empty("unruly").await;
+        assert_eq!(world.counts("DLQ.unruly").pending, 1, "{when}");
+        assert_eq!(container.status().workers, 1, "{when}");
+    }
+}
+
 #[jms_listener(queue = "careless", ack = "client")]
 async fn on_careless(message: Message, delivery: Delivery, session: Session) {
     drop(delivery);

@@ -22,10 +22,32 @@ pub(super) enum SessionAfter {
     Broken,
 }
 
-/// A failure of the listener, or of the reply that it wanted to be sent.
+/// A failure of the listener, or of the reply that it wanted to be sent. Nothing of the listener's own is left in it.
 struct Failure {
-    error: ListenerError,
+    text: String,
+    disposition: Disposition,
     panicked: bool,
+}
+
+impl Failure {
+    /// Showing and dropping the error run code of the listener's, which may panic like any other.
+    fn of(error: ListenerError) -> Self {
+        let disposition = error.disposition();
+        let text = caught(|| error.chain()).map_err(|panic| {
+            format!("the listener failed, and its error panicked while it was shown: {panic}")
+        });
+        let dropped = caught(|| drop(error)).map_err(|panic| {
+            format!("the listener failed, and its error panicked while it was dropped: {panic}")
+        });
+        let panicked = text.is_err() || dropped.is_err();
+        // Where the error can be shown it says more than how its drop went.
+        Self { text: text.unwrap_or_else(|panic| panic), disposition, panicked }
+    }
+
+    fn panic(panic: &str) -> Self {
+        let text = format!("the listener panicked: {panic}");
+        Self { text, disposition: Disposition::Redeliver { delay: None }, panicked: true }
+    }
 }
 
 /// How a delivery ended, the failure in words, and what that means for the session.
@@ -107,7 +129,8 @@ async fn call_and_settle(
     let since = Instant::now();
     let returned = match call(shared, delivery).await {
         Ok(Some(reply)) => send_reply(shared, session, delivery, reply).await.map_err(|error| Failure {
-            error: ListenerError::redeliver(format!("its reply could not be sent: {error}")),
+            text: format!("its reply could not be sent: {error}"),
+            disposition: Disposition::Redeliver { delay: None },
             panicked: false,
         }),
         Ok(None) => Ok(()),
@@ -136,11 +159,8 @@ async fn call(shared: &Shared, delivery: &Delivery) -> Result<Option<Message>, F
     let mut invocation = Invocation::new(shared.listener.id, delivery.clone(), converter, beans);
     match catch_panic(|| (shared.listener.invoke)(&mut invocation)).await {
         Ok(Outcome::Handled { reply }) => Ok(reply),
-        Ok(Outcome::Failed(error)) => Err(Failure { error, panicked: false }),
-        Err(panic) => {
-            let error = ListenerError::redeliver(format!("the listener panicked: {panic}"));
-            Err(Failure { error, panicked: true })
-        }
+        Ok(Outcome::Failed(error)) => Err(Failure::of(error)),
+        Err(panic) => Err(Failure::panic(&panic)),
     }
 }
 
@@ -168,9 +188,8 @@ async fn succeed(shared: &Shared, session: &Session, delivery: &Delivery) -> End
 
 /// Ends a delivery that failed, by the error's own disposition.
 async fn fail(shared: &Shared, session: &Session, delivery: &Delivery, failure: Failure) -> Ending {
-    let text = failure.error.chain();
-    let cause = cause(shared.listener.id, &text);
-    let (release, kind) = match failure.error.disposition() {
+    let cause = cause(shared.listener.id, &failure.text);
+    let (release, kind) = match failure.disposition {
         Disposition::Redeliver { delay } => (Release::Redeliver { delay, cause }, EndKind::Redelivered),
         Disposition::DeadLetter => (Release::DeadLetter { cause }, EndKind::DeadLettered),
         Disposition::Discard => (Release::Discard, EndKind::Discarded),
@@ -190,7 +209,7 @@ async fn fail(shared: &Shared, session: &Session, delivery: &Delivery, failure: 
             (EndKind::Unsettled, SessionAfter::Broken)
         }
     };
-    Ending { kind, failure: Some(text), panicked: failure.panicked, after }
+    Ending { kind, failure: Some(failure.text), panicked: failure.panicked, after }
 }
 
 async fn send_reply(

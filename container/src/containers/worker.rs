@@ -224,5 +224,59 @@ impl Worker {
 impl Drop for Worker {
     fn drop(&mut self) {
         self.shared.change(|pool| pool.remove(self.number));
+        // Nothing of a listener's gets here. What does, such as a panic in a subscriber to the log, must not leave the
+        // container with fewer workers for good.
+        if std::thread::panicking() && !self.shared.is_ending() {
+            tracing::error!(listener = self.shared.listener.id, "a worker panicked; another takes its place");
+            self.shared.fill();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use corriere_core::panic::caught;
+    use corriere_core::{ConnectionFactory, Destination};
+    use corriere_templates::JsonConverter;
+
+    use super::*;
+    use crate::containers::ContainerSettings;
+    use crate::listener::{ListenerDef, ListenerDestination, Outcome};
+
+    fn shared() -> Arc<Shared> {
+        let listener = ListenerDef {
+            id: "listener",
+            module: "tests",
+            destination: ListenerDestination::Queue("q"),
+            acknowledge: None,
+            concurrency: None,
+            send_to: None,
+            container: None,
+            beans: &[],
+            replies: false,
+            blocking: false,
+            invoke: |_| Box::pin(async { Outcome::DONE }),
+        };
+        let factory = ConnectionFactory::from_url("vm://nowhere").unwrap();
+        let destination = Destination::queue("q").unwrap();
+        let settings = ContainerSettings::new(factory, destination, Arc::new(JsonConverter::new()));
+        Arc::new(Shared::new(listener, settings, tokio::runtime::Handle::current()))
+    }
+
+    #[tokio::test]
+    async fn a_worker_that_panics_is_replaced_unless_the_container_ends() {
+        for (state, left) in [(ContainerState::Running, 1), (ContainerState::Stopping, 0)] {
+            let shared = shared();
+            shared.state.send_replace(state);
+            let number = shared.change(|pool| pool.add_missing()).unwrap();
+            let worker = Worker { shared: Arc::clone(&shared), number };
+            caught(move || {
+                let _worker = worker;
+                panic!("outside of the listener");
+            })
+            .unwrap_err();
+            assert!(!shared.pool().contains(number));
+            assert_eq!(shared.pool().summary().workers, left, "{state:?}");
+        }
     }
 }
