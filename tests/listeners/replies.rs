@@ -194,3 +194,60 @@ async fn a_function_with_two_attributes_is_two_listeners() {
     assert_eq!(ends.iter().map(|end| end.listener).collect::<Vec<_>>(), ["local", "export"]);
     assert_eq!(world.left_in("replies").await, [("two".to_owned(), 1)]);
 }
+
+type Answer = Result<String, String>;
+
+#[jms_listener(queue = "q", send_to = "replies")]
+async fn answers_behind_an_alias(how: String) -> Answer {
+    if how == "good" { Ok(how) } else { Err("the database is down".to_owned()) }
+}
+
+#[tokio::test]
+async fn a_result_behind_an_alias_is_no_reply_and_fails_the_run() {
+    let world = World::new().await;
+    let _container = world.start(answers_behind_an_alias::DEF).await;
+    for (number, how) in ["bad", "good"].into_iter().enumerate() {
+        world.send("q", how).await;
+        let ends = world.ends.wait_for(number * 7 + 1).await;
+        assert_eq!(ends[number * 7].kind, EndKind::Redelivered, "{how}");
+        let failure = ends[number * 7].failure.as_deref().unwrap();
+        assert!(failure.contains("write `Result<_, _>`"), "{failure}");
+        world.pass_delays_until(number * 7 + 7).await;
+    }
+    world.until_empty("q").await;
+    assert_eq!((world.counts("replies").enqueued, world.counts("DLQ.q").pending), (0, 2));
+}
+
+#[jms_listener(queue = "q", ack = "transacted", send_to = "replies")]
+async fn ignores_a_failed_send(
+    text: String,
+    delivery: Delivery,
+    session: Session,
+) -> Result<String, ListenerError> {
+    let size = if delivery.count() == 1 { 2_000_000 } else { 10 };
+    let options = SendOptions { deadline: Some(secs(0)), ..SendOptions::default() };
+    let sent = session.send(&queue("audit"), &Message::bytes(vec![0; size]), &options).await;
+    assert_eq!(sent.is_ok(), delivery.count() > 1);
+    Ok(text)
+}
+
+#[tokio::test]
+async fn a_commit_that_fails_is_a_failed_run_and_the_message_comes_again() {
+    let settings = corriere_broker::Settings { memory_limit: 1_000_000, ..Default::default() };
+    let world = World::with(settings).await;
+    let container = world.start(ignores_a_failed_send::DEF).await;
+    world.send("q", "one").await;
+    let ends = world.ends.wait_for(1).await;
+    assert_eq!((ends[0].kind, ends[0].panicked), (EndKind::Redelivered, false));
+    let failure = ends[0].failure.as_deref().unwrap();
+    assert!(failure.contains("returned Ok") && failure.contains("rolled back"), "{failure}");
+    assert_eq!((world.counts("audit").enqueued, world.counts("replies").enqueued), (0, 0));
+    assert_eq!((container.status().handled, container.status().failed), (0, 1));
+
+    world.clock.advance(secs(2));
+    let ends = world.ends.wait_for(2).await;
+    assert_eq!((ends[1].kind, ends[1].delivery_count), (EndKind::Settled, 2));
+    assert_eq!(world.counts("audit").enqueued, 1);
+    assert_eq!(world.left_in("replies").await, [("one".to_owned(), 1)]);
+    world.until_empty("q").await;
+}

@@ -50,10 +50,14 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new() -> Self {
+        Self::with(Settings::default()).await
+    }
+
+    pub(crate) async fn with(settings: Settings) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let name = format!("listeners-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let clock = Clock::manual(Timestamp(1_000_000));
-        let broker = start_broker(&name, &clock);
+        let broker = Broker::start(&name, settings, Arc::new(MemoryStore), clock.clone()).unwrap();
         let factory = ConnectionFactory::from_url(&format!("vm://{name}")).unwrap();
         let connection = factory.create_connection().await.unwrap();
         connection.start().unwrap();

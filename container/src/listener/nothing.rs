@@ -1,27 +1,48 @@
-//! Tells `()` and `None` from values, for any type that can be serialized.
+//! Tells `()` and `None` from values, and a `Result` from both, for any type that can be serialized.
 
 use std::fmt::{self, Display};
 
 use serde::Serialize;
 use serde::ser::{Error, Impossible, Serializer};
 
-/// Whether `value` is `()` or `None`.
+/// What a value is to a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// `()` or `None`.
+    Nothing,
+    /// A `Result` that was taken for a value.
+    Result,
+    /// Anything else.
+    Value,
+}
+
+/// What `value` is to a reply.
 ///
-/// The trait that makes replies of all serializable types takes in `()` and `Option<T>`, and cannot except them; so the
-/// value is asked how it would begin to serialize. Nothing is serialized beyond that beginning.
-pub(super) fn is_nothing<T: Serialize + ?Sized>(value: &T) -> bool {
-    value.serialize(Beginning).is_ok()
+/// The trait that makes replies of all serializable types takes in `()`, `Option<T>` and `Result<T, E>`, and cannot except
+/// them; so the value is asked how it would begin to serialize. Nothing is serialized beyond that beginning.
+pub(super) fn kind_of<T: Serialize + ?Sized>(value: &T) -> Kind {
+    match value.serialize(Beginning) {
+        Ok(()) => Kind::Nothing,
+        Err(Something::Result) => Kind::Result,
+        Err(Something::Value) => Kind::Value,
+    }
 }
 
 /// `Ok` for nothing, `Err` for anything else.
 struct Beginning;
 
 #[derive(Debug)]
-struct Something;
+enum Something {
+    Result,
+    Value,
+}
 
 impl Display for Something {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value")
+        f.write_str(match self {
+            Self::Result => "a result",
+            Self::Value => "a value",
+        })
     }
 }
 
@@ -29,14 +50,14 @@ impl std::error::Error for Something {}
 
 impl Error for Something {
     fn custom<T: Display>(_: T) -> Self {
-        Self
+        Self::Value
     }
 }
 
 macro_rules! something {
     ($($method:ident($($type:ty),*) -> $ok:ty;)*) => {$(
         fn $method(self, $(_: $type),*) -> Result<$ok, Something> {
-            Err(Something)
+            Err(Something::Value)
         }
     )*};
 }
@@ -61,7 +82,7 @@ impl Serializer for Beginning {
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> Result<(), Something> {
-        Err(Something)
+        Err(Something::Value)
     }
 
     fn serialize_newtype_struct<T: Serialize + ?Sized>(
@@ -69,21 +90,21 @@ impl Serializer for Beginning {
         _: &'static str,
         _: &T,
     ) -> Result<(), Something> {
-        Err(Something)
+        Err(Something::Value)
     }
 
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
         self,
-        _: &'static str,
+        name: &'static str,
         _: u32,
-        _: &'static str,
+        variant: &'static str,
         _: &T,
     ) -> Result<(), Something> {
-        Err(Something)
-    }
-
-    fn collect_str<T: Display + ?Sized>(self, _: &T) -> Result<(), Something> {
-        Err(Something)
+        match (name, variant) {
+            // How serde begins a `Result`.
+            ("Result", "Ok" | "Err") => Err(Something::Result),
+            _ => Err(Something::Value),
+        }
     }
 
     something! {
@@ -120,13 +141,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_unit_and_none_are_nothing() {
-        assert!(is_nothing(&()));
-        assert!(is_nothing(&None::<u8>));
-        assert!(!is_nothing(&Some(())));
-        assert!(!is_nothing(&0));
-        assert!(!is_nothing(""));
-        assert!(!is_nothing(&Vec::<u8>::new()));
-        assert!(!is_nothing(&[(1, 2)].into_iter().collect::<std::collections::BTreeMap<_, _>>()));
+    fn only_unit_and_none_are_nothing_and_a_result_is_no_value() {
+        assert_eq!(kind_of(&()), Kind::Nothing);
+        assert_eq!(kind_of(&None::<u8>), Kind::Nothing);
+        assert_eq!(kind_of(&Some(())), Kind::Value);
+        assert_eq!(kind_of(&0), Kind::Value);
+        assert_eq!(kind_of(""), Kind::Value);
+        assert_eq!(kind_of(&Vec::<u8>::new()), Kind::Value);
+        let map: std::collections::BTreeMap<_, _> = [(1, 2)].into_iter().collect();
+        assert_eq!(kind_of(&map), Kind::Value);
+        assert_eq!(kind_of(&Ok::<(), String>(())), Kind::Result);
+        assert_eq!(kind_of(&Err::<(), _>("no")), Kind::Result);
     }
 }

@@ -6,7 +6,7 @@ use corriere_core::{Message, Value};
 use corriere_templates::MessageConverter;
 use serde::Serialize;
 
-use super::nothing::is_nothing;
+use super::nothing::{Kind, kind_of};
 use super::{ListenerError, returned};
 
 /// A reply with more than its value: properties, a type, a correlation id of its own.
@@ -63,7 +63,8 @@ impl<T> Reply<T> {
 }
 
 /// What a `#[jms_listener]` function may return, or have in its `Result`: any [`Serialize`], [`Reply`], or an `Option` of
-/// these. `()` and `None` are no reply.
+/// these. `()` and `None` are no reply. A `Result` is none either: it has to be written as `Result` in the function's
+/// signature, and behind an alias of another name it fails the run.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the reply of a `#[jms_listener]` function",
     label = "neither `()` nor a reply",
@@ -81,10 +82,15 @@ pub trait IntoReply<Kind> {
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> IntoReply<returned::Value> for T {
     fn into_reply(self, converter: &dyn MessageConverter) -> Result<Option<Message>, ListenerError> {
-        if is_nothing(&self) {
-            return Ok(None);
+        match kind_of(&self) {
+            Kind::Nothing => Ok(None),
+            Kind::Value => converter.to_message(&self).map(Some).map_err(ListenerError::dead_letter),
+            // Behind an alias `#[jms_listener]` cannot see it, and an error must not pass for a reply.
+            Kind::Result => Err(ListenerError::redeliver(
+                "the listener's return type is a `Result` behind an alias, so that its errors would be sent as replies; \
+                 write `Result<_, _>` in the function's signature, or return a `Reply` of it where it is meant as a value",
+            )),
         }
-        converter.to_message(&self).map(Some).map_err(ListenerError::dead_letter)
     }
 }
 
