@@ -1,11 +1,10 @@
 //! The container's connection, made again when it is lost.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use corriere_core::{Connection, ConnectionFactory, Error};
-use tokio::sync::Mutex as AsyncMutex;
+use tokio::sync::{Mutex as AsyncMutex, watch};
 
 /// Makes the container's connection and makes it again.
 ///
@@ -18,7 +17,7 @@ pub(super) struct Connector {
     back_off: BackOff,
     /// Held while one worker connects for all.
     connection: AsyncMutex<Option<Connection>>,
-    failure: Mutex<Option<String>>,
+    failure: watch::Sender<Option<String>>,
 }
 
 impl Connector {
@@ -33,7 +32,7 @@ impl Connector {
             factory,
             back_off: BackOff::new(first, maximum),
             connection: AsyncMutex::new(None),
-            failure: Mutex::new(None),
+            failure: watch::Sender::new(None),
         }
     }
 
@@ -45,8 +44,8 @@ impl Connector {
         }
         *connection = None;
         loop {
-            tokio::time::sleep(self.back_off.pause()).await;
-            let attempt = self.back_off.count_attempt();
+            self.back_off.over().await;
+            let attempt = self.back_off.begin_attempt(Instant::now());
             match self.connect().await {
                 Ok(made) => {
                     if attempt > 1 {
@@ -54,7 +53,10 @@ impl Connector {
                     }
                     return connection.insert(made).clone();
                 }
-                Err(error) => self.report(attempt, &error),
+                Err(error) => {
+                    self.back_off.restart_pause(Instant::now());
+                    self.report(attempt, &error);
+                }
             }
         }
     }
@@ -76,14 +78,23 @@ impl Connector {
             self.set_failure(Some(error.to_string()));
             return;
         }
-        let attempt = self.back_off.count_attempt();
-        self.report(attempt, error);
-        tokio::time::sleep(self.back_off.pause()).await;
+        if let Some(attempt) = self.back_off.count_failure(Instant::now()) {
+            self.report(attempt, error);
+        }
+        self.back_off.over().await;
     }
 
     /// Why nothing can be received at the moment.
     pub(super) fn failure(&self) -> Option<String> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.failure.borrow().clone()
+    }
+
+    /// Completes when nothing can be received, with the reason.
+    pub(super) async fn failing(&self) -> String {
+        let mut failure = self.failure.subscribe();
+        // The sender lives in `self`, so this cannot fail.
+        let failure = failure.wait_for(Option::is_some).await.ok().and_then(|failure| failure.clone());
+        failure.unwrap_or_default()
     }
 
     /// The connection, if there is one, for its end. While somebody connects there is none.
@@ -98,14 +109,14 @@ impl Connector {
     }
 
     fn set_failure(&self, failure: Option<String>) {
-        *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+        self.failure.send_replace(failure);
     }
 
     fn report(&self, attempt: u32, error: &Error) {
         self.set_failure(Some(error.to_string()));
         // The first failure, then ever more rarely: a broker that is away for a night is worth a dozen lines.
         if attempt.is_power_of_two() {
-            let pause = self.back_off.pause();
+            let pause = self.back_off.pause(attempt);
             tracing::warn!(listener = self.listener, %error, attempt, ?pause, "cannot receive; trying again");
         }
     }
@@ -116,29 +127,61 @@ impl Connector {
 struct BackOff {
     first: Duration,
     maximum: Duration,
-    attempts: AtomicU32,
+    attempts: Mutex<Attempts>,
+}
+
+#[derive(Debug, Default)]
+struct Attempts {
+    count: u32,
+    /// When the next one may begin.
+    pause_ends: Option<Instant>,
 }
 
 impl BackOff {
     fn new(first: Duration, maximum: Duration) -> Self {
-        Self { first, maximum, attempts: AtomicU32::new(0) }
+        Self { first, maximum, attempts: Mutex::default() }
     }
 
     /// Counts an attempt and returns its number, from 1.
-    fn count_attempt(&self) -> u32 {
-        self.attempts.fetch_add(1, Ordering::Relaxed).saturating_add(1)
+    fn begin_attempt(&self, now: Instant) -> u32 {
+        let mut attempts = self.attempts();
+        attempts.count = attempts.count.saturating_add(1);
+        attempts.pause_ends = Some(now + self.pause(attempts.count));
+        attempts.count
+    }
+
+    /// Counts a failure, unless it falls into the pause after an earlier one: what fails for one worker fails for all of
+    /// them, and that is one attempt, however many they are.
+    fn count_failure(&self, now: Instant) -> Option<u32> {
+        let is_pausing = self.attempts().pause_ends.is_some_and(|end| now < end);
+        (!is_pausing).then(|| self.begin_attempt(now))
+    }
+
+    /// Has the pause begin anew, as the attempt before it took its time.
+    fn restart_pause(&self, now: Instant) {
+        let mut attempts = self.attempts();
+        attempts.pause_ends = Some(now + self.pause(attempts.count));
     }
 
     fn reset(&self) {
-        self.attempts.store(0, Ordering::Relaxed);
+        *self.attempts() = Attempts::default();
     }
 
-    /// The pause before the next attempt; none before the first.
-    fn pause(&self) -> Duration {
-        match self.attempts.load(Ordering::Relaxed) {
-            0 => Duration::ZERO,
-            attempts => self.first.saturating_mul(1 << (attempts - 1).min(20)).min(self.maximum),
+    /// Completes when the next attempt may begin.
+    async fn over(&self) {
+        let end = self.attempts().pause_ends;
+        if let Some(end) = end {
+            tokio::time::sleep_until(end.into()).await;
         }
+    }
+
+    /// The pause after this many attempts.
+    fn pause(&self, attempts: u32) -> Duration {
+        self.first.saturating_mul(1 << attempts.saturating_sub(1).min(20)).min(self.maximum)
+    }
+
+    fn attempts(&self) -> MutexGuard<'_, Attempts> {
+        self.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -146,18 +189,32 @@ impl BackOff {
 mod tests {
     use super::*;
 
+    const FIRST: Duration = Duration::from_millis(500);
+
     #[test]
     fn pauses_double_up_to_a_bound_and_start_again_only_after_a_success() {
-        let back_off = BackOff::new(Duration::from_millis(500), Duration::from_secs(3));
-        let pauses: Vec<_> = (0..6)
-            .map(|_| {
-                let pause = back_off.pause().as_millis();
-                back_off.count_attempt();
-                pause
-            })
-            .collect();
-        assert_eq!(pauses, [0, 500, 1_000, 2_000, 3_000, 3_000]);
+        let back_off = BackOff::new(FIRST, Duration::from_secs(3));
+        assert_eq!(back_off.attempts().pause_ends, None, "none before the first attempt");
+        let mut now = Instant::now();
+        let mut pauses = Vec::new();
+        for attempt in 1..=5 {
+            assert_eq!(back_off.begin_attempt(now), attempt);
+            let end = back_off.attempts().pause_ends.unwrap();
+            pauses.push((end - now).as_millis());
+            now = end;
+        }
+        assert_eq!(pauses, [500, 1_000, 2_000, 3_000, 3_000]);
         back_off.reset();
-        assert_eq!(back_off.pause(), Duration::ZERO);
+        assert_eq!(back_off.attempts().pause_ends, None);
+    }
+
+    #[test]
+    fn what_fails_for_many_workers_is_one_attempt() {
+        let back_off = BackOff::new(FIRST, Duration::from_secs(60));
+        let start = Instant::now();
+        let failures: Vec<_> = (0..16).map(|_| back_off.count_failure(start)).collect();
+        assert_eq!(failures.iter().flatten().collect::<Vec<_>>(), [&1]);
+        assert_eq!(back_off.count_failure(start + FIRST), Some(2));
+        assert_eq!(back_off.attempts().pause_ends, Some(start + FIRST + 2 * FIRST));
     }
 }
