@@ -32,6 +32,26 @@ async fn a_container_goes_on_when_its_broker_is_back() {
     drop(broker);
 }
 
+#[jms_listener(queue = "a")]
+async fn at_the_gate(text: String, log: Bean<Log>) {
+    log.add(text);
+    log.pass_gate().await;
+}
+
+#[tokio::test]
+async fn a_worker_that_lost_its_broker_while_it_was_busy_is_not_said_to_be_subscribed() {
+    let world = World::new().await;
+    let container = world.start(at_the_gate::DEF).await;
+    world.send("a", "one").await;
+    world.log.wait_for(1).await;
+    assert_eq!(container.status().subscribed, 1);
+    world.broker.stop();
+    world.log.gate.add_permits(1);
+    world.ends.wait_for(1).await;
+    until("it tries to connect again", || container.status().connection_error.is_some()).await;
+    assert_eq!(container.status().subscribed, 0);
+}
+
 #[tokio::test]
 async fn a_container_may_be_started_before_its_broker_and_stopped_without_one() {
     let world = World::new().await;

@@ -52,6 +52,26 @@ async fn workers_are_added_while_messages_wait_and_retire_when_they_are_idle() {
     }
 }
 
+#[jms_listener(queue = "work", concurrency = "1-8")]
+async fn quick(_text: String) {
+    // Long enough to be worth a second worker, and shorter than anything that only looks at single runs would notice.
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+}
+
+#[tokio::test]
+async fn workers_are_added_while_a_backlog_lasts_although_every_run_is_short() {
+    let world = World::new().await;
+    for number in 0..150 {
+        world.send("work", &format!("m{number}")).await;
+    }
+    let container = world.start(quick::DEF).await;
+    until("there are more workers", || container.status().workers >= 4).await;
+    assert!(world.ends.all().len() < 150, "they came when the work was done");
+    world.ends.wait_for(150).await;
+    world.until_empty("work").await;
+    assert_eq!(world.counts("work").redelivered, 0);
+}
+
 #[tokio::test]
 async fn messages_that_come_while_the_only_worker_is_busy_get_another() {
     let world = World::new().await;

@@ -1,7 +1,7 @@
 //! One worker: a session and a consumer that feed the listener.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use corriere_core::{Consumer, Delivery, Error, Session};
 
@@ -9,9 +9,9 @@ use super::ContainerState;
 use super::run::{self, SessionAfter};
 use super::shared::Shared;
 
-/// How often a worker looks, while it is busy, whether messages wait behind the one that it works on. Not at once: most runs
-/// are over sooner than another worker could begin.
-const LOOK_FOR_BACKLOG: Duration = Duration::from_millis(50);
+/// For how long messages must have waited behind those that a worker works on before another worker is called. Not at
+/// once: most backlogs are gone sooner than another worker could begin.
+const LASTING_BACKLOG: Duration = Duration::from_millis(50);
 
 /// Receives and runs the listener until the container stops or the worker retires.
 pub(super) async fn work(shared: Arc<Shared>, number: u64) {
@@ -64,7 +64,8 @@ impl Worker {
 
     /// Receives with this session as long as it is good.
     async fn serve(&self, session: Session) -> Next {
-        let mut consumer = None;
+        let mut consumer: Option<Subscribed> = None;
+        let mut backlog = Backlog::default();
         let mut state = self.shared.state.subscribe();
         loop {
             if self.shared.change(|pool| pool.retire_surplus(self.number)) {
@@ -76,7 +77,7 @@ impl Worker {
                 ContainerState::Paused => {
                     // On a queue others may have what is in the buffer; a topic's subscription has to stay.
                     if !self.shared.settings.destination.is_topic() {
-                        self.drop_consumer(&mut consumer);
+                        consumer = None;
                     }
                     // The sender lives in `shared`, so this cannot fail.
                     let _ = state.changed().await;
@@ -94,7 +95,7 @@ impl Worker {
             let waited = tokio::select! {
                 biased;
                 _ = state.changed() => Waited::Changed,
-                taken = open.take() => match taken {
+                taken = open.consumer.take() => match taken {
                     Ok(Some(delivery)) => Waited::Message(Box::new(delivery.into_single())),
                     Ok(None) | Err(Error::IllegalState { .. }) => Waited::Closed,
                     Err(error) => Waited::Failed(error),
@@ -104,7 +105,7 @@ impl Worker {
             match waited {
                 Waited::Message(delivery) => {
                     self.shared.connector.succeeded();
-                    match self.handle(&session, &mut consumer, *delivery).await {
+                    match self.handle(&session, &mut consumer, &mut backlog, *delivery).await {
                         SessionAfter::Usable => {}
                         SessionAfter::Broken => return Next::NewSession,
                     }
@@ -117,7 +118,10 @@ impl Worker {
                 }
                 Waited::Changed => {}
                 Waited::Closed => return Next::NewSession,
-                Waited::Failed(error) => return self.give_up(&session, &error).await,
+                Waited::Failed(error) => {
+                    drop(consumer);
+                    return self.give_up(&session, &error).await;
+                }
             }
         }
     }
@@ -125,11 +129,13 @@ impl Worker {
     async fn handle(
         &self,
         session: &Session,
-        consumer: &mut Option<Consumer>,
+        consumer: &mut Option<Subscribed>,
+        backlog: &mut Backlog,
         delivery: Delivery,
     ) -> SessionAfter {
         let run = run::begin(&self.shared, self.number, &delivery);
-        if self.sees_no_backlog() {
+        let waits = consumer.as_ref().is_some_and(|open| open.consumer.has_backlog());
+        if backlog.is_lasting(waits, Instant::now()) || self.sees_no_backlog() {
             self.shared.grow();
         }
         let handled = run::handle(&self.shared, session, delivery, run);
@@ -139,7 +145,7 @@ impl Worker {
         if let Some(open) = consumer {
             tokio::select! {
                 after = &mut handled => return after,
-                () = self.not_needed_here(open) => self.drop_consumer(consumer),
+                () = self.not_needed_here(&open.consumer) => *consumer = None,
             }
         }
         handled.await
@@ -156,7 +162,7 @@ impl Worker {
         });
         let others = async {
             loop {
-                tokio::time::sleep(LOOK_FOR_BACKLOG).await;
+                tokio::time::sleep(LASTING_BACKLOG).await;
                 if consumer.has_backlog() && self.others_could_work() {
                     return;
                 }
@@ -169,22 +175,16 @@ impl Worker {
         }
     }
 
-    async fn open_consumer(&self, session: &Session) -> Result<Consumer, Error> {
+    async fn open_consumer(&self, session: &Session) -> Result<Subscribed, Error> {
         let destination = &self.shared.settings.destination;
         let consumer = session.create_consumer_with_prefetch(destination, self.prefetch()).await?;
         self.shared.connector.subscribed();
         self.shared.change(|pool| pool.set_subscribed(self.number, true));
-        Ok(consumer)
-    }
-
-    fn drop_consumer(&self, consumer: &mut Option<Consumer>) {
-        *consumer = None;
-        self.shared.change(|pool| pool.set_subscribed(self.number, false));
+        Ok(Subscribed { consumer, _mark: Mark { shared: Arc::clone(&self.shared), number: self.number } })
     }
 
     /// After a failure: a new session, after a pause.
     async fn give_up(&self, session: &Session, error: &Error) -> Next {
-        self.shared.change(|pool| pool.set_subscribed(self.number, false));
         let connection = session.connection();
         tokio::select! {
             biased;
@@ -218,6 +218,46 @@ impl Worker {
     fn others_could_work(&self) -> bool {
         let summary = self.shared.pool().summary();
         summary.busy < summary.workers || self.shared.grow()
+    }
+}
+
+/// A consumer at the broker, and the note in the pool that there is one.
+struct Subscribed {
+    // Dropped in this order: who sees no note finds no consumer.
+    consumer: Consumer,
+    _mark: Mark,
+}
+
+struct Mark {
+    shared: Arc<Shared>,
+    number: u64,
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        self.shared.change(|pool| pool.set_subscribed(self.number, false));
+    }
+}
+
+/// Since when messages have been waiting at every hand-over: where all runs are short, no single one shows it.
+#[derive(Debug, Default)]
+struct Backlog {
+    since: Option<Instant>,
+}
+
+impl Backlog {
+    /// Takes note of a hand-over behind which messages wait or not; whether they have been waiting for long. Then it counts
+    /// anew, so that one worker after the other is called.
+    fn is_lasting(&mut self, waits: bool, now: Instant) -> bool {
+        if !waits {
+            self.since = None;
+            return false;
+        }
+        let is_lasting = now.duration_since(*self.since.get_or_insert(now)) >= LASTING_BACKLOG;
+        if is_lasting {
+            self.since = Some(now);
+        }
+        is_lasting
     }
 }
 
@@ -261,6 +301,18 @@ mod tests {
         let destination = Destination::queue("q").unwrap();
         let settings = ContainerSettings::new(factory, destination, Arc::new(JsonConverter::new()));
         Arc::new(Shared::new(listener, settings, tokio::runtime::Handle::current()))
+    }
+
+    #[test]
+    fn a_backlog_lasts_over_many_short_runs_and_ends_where_nothing_waits() {
+        let (mut backlog, start) = (Backlog::default(), Instant::now());
+        let mut at = |waits, millis| backlog.is_lasting(waits, start + Duration::from_millis(millis));
+        assert!(!at(true, 0) && !at(true, 20) && !at(true, 40));
+        assert!(at(true, 60), "although no run took 50 ms");
+        assert!(!at(true, 80) && !at(true, 100), "the next worker only after as long again");
+        assert!(at(true, 120));
+        assert!(!at(false, 130));
+        assert!(!at(true, 190), "it is another backlog");
     }
 
     #[tokio::test]
