@@ -1,12 +1,14 @@
 //! The end of a container: what is under way, what hangs, and a listener that stops itself (C-41, C-42).
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use corriere::containers::{ContainerState, EndKind, ListenerContainer};
+use corriere::core::SendOptions;
 use corriere::prelude::*;
 use tokio::sync::OnceCell;
 
-use crate::support::{HANG, Log, World, in_time, until};
+use crate::support::{HANG, Log, World, in_time, queue, until};
 
 #[jms_listener(queue = "a", concurrency = "1")]
 async fn at_the_gate(text: String, log: Bean<Log>) {
@@ -54,6 +56,8 @@ async fn a_run_that_hangs_is_ended_at_the_deadline_and_named() {
     let [abandoned] = &report.abandoned[..] else { panic!("{report:?}") };
     assert_eq!((abandoned.listener.as_str(), abandoned.still_running), ("at_the_gate", false));
     assert!(abandoned.running_for >= Duration::from_millis(50));
+    assert_eq!(abandoned.end, EndKind::Redelivered);
+    assert!(abandoned.to_string().ends_with("was ended; the message was given back"), "{abandoned}");
     assert!(abandoned.message_id.starts_with("ID:"), "{abandoned}");
     assert_eq!(world.ends.wait_for(1).await[0].kind, EndKind::Redelivered);
 
@@ -106,6 +110,107 @@ async fn a_blocking_run_that_hangs_is_left_and_said_so_and_its_message_comes_aga
     world.log.gate.add_permits(1);
     assert_eq!(world.log.wait_for(2).await, ["one", "done"]);
     until("the connection of the container is gone", || world.counts("a").in_flight == 0).await;
+}
+
+static QUEUED_RUNS: AtomicUsize = AtomicUsize::new(0);
+
+#[jms_listener(queue = "a")]
+fn counts_its_runs(_text: String) {
+    QUEUED_RUNS.fetch_add(1, Ordering::SeqCst);
+}
+
+#[test]
+fn a_blocking_run_that_waits_for_a_thread_never_begins_after_the_stop() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let world = World::new().await;
+        let container = world
+            .start_with(counts_its_runs::DEF, |settings| {
+                settings.shutdown_timeout = Duration::from_millis(50)
+            })
+            .await;
+        let (free, taken) = std::sync::mpsc::channel::<()>();
+        let only_thread = tokio::task::spawn_blocking(move || taken.recv());
+        world.send("a", "one").await;
+        until("it waits for a thread", || container.status().busy == 1).await;
+        let report = in_time("the stop", container.stop()).await;
+        let [abandoned] = &report.abandoned[..] else { panic!("{report:?}") };
+        assert!(!abandoned.still_running, "{abandoned}");
+
+        free.send(()).unwrap();
+        only_thread.await.unwrap().unwrap();
+        // The thread takes one after the other, so the listener would have had its turn before this.
+        tokio::task::spawn_blocking(|| {}).await.unwrap();
+        assert_eq!(QUEUED_RUNS.load(Ordering::SeqCst), 0);
+        world.clock.advance(secs(2));
+        assert_eq!(world.left_in("a").await, [("one".to_owned(), 2)]);
+    });
+}
+
+#[jms_listener(queue = "a", ack = "client")]
+async fn settles_and_hangs(delivery: Delivery, log: Bean<Log>) -> Result<(), ListenerError> {
+    delivery.acknowledge().await?;
+    log.add("settled");
+    log.pass_gate().await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_message_that_was_settled_before_its_run_hung_is_not_said_to_come_again() {
+    let world = World::new().await;
+    let container =
+        world.start_with(settles_and_hangs::DEF, |settings| settings.shutdown_timeout = Duration::ZERO).await;
+    world.send("a", "one").await;
+    world.log.wait_for(1).await;
+    let report = in_time("the stop", container.stop()).await;
+    let [abandoned] = &report.abandoned[..] else { panic!("{report:?}") };
+    assert_eq!(abandoned.end, EndKind::FailedAfterSettling);
+    assert!(abandoned.to_string().ends_with("was ended; it had settled the message itself"), "{abandoned}");
+    assert_eq!(world.ends.kinds(), [EndKind::FailedAfterSettling]);
+    assert_eq!(world.counts("a").pending, 0);
+}
+
+#[jms_listener(queue = "a", ack = "transacted", concurrency = "6-6")]
+async fn hangs_in_its_commit(_text: String, session: Session, log: Bean<Log>) -> Result<(), ListenerError> {
+    let large = Message::bytes(vec![0; 2_000_000]);
+    let audit = queue("audit");
+    let options = SendOptions { deadline: Some(secs(3_600)), ..SendOptions::default() };
+    let send = session.send(&audit, &large, &options);
+    // The commit waits for the send, and the send for memory.
+    let commit = async {
+        log.add("commits");
+        session.commit().await
+    };
+    tokio::try_join!(send, commit)?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn many_messages_that_cannot_be_given_back_are_waited_for_together() {
+    let settings = corriere_broker::Settings { memory_limit: 1_000_000, ..Default::default() };
+    let world = World::with(settings).await;
+    let container = world
+        .start_with(hangs_in_its_commit::DEF, |settings| {
+            settings.shutdown_timeout = Duration::from_millis(10)
+        })
+        .await;
+    for number in 0..6 {
+        world.send("a", &format!("m{number}")).await;
+    }
+    world.log.wait_for(6).await;
+    let began = Instant::now();
+    let report = in_time("the stop", container.stop()).await;
+    assert_eq!(report.abandoned.len(), 6);
+    for abandoned in &report.abandoned {
+        assert_eq!(abandoned.end, EndKind::Unsettled, "{abandoned}");
+    }
+    // Two seconds for each in turn would be twelve.
+    assert!(began.elapsed() < Duration::from_secs(8), "took {:?}", began.elapsed());
 }
 
 /// The container that a listener of this test stops.

@@ -35,9 +35,10 @@ async fn drain(shared: Arc<Shared>) {
     let in_time = tokio::time::timeout(shared.settings.shutdown_timeout, idle).await.is_ok();
     let abandoned = if in_time { Vec::new() } else { abandon(&shared).await };
     for abandoned in &abandoned {
-        tracing::warn!(listener = shared.listener.id, "{abandoned}; its message comes again");
+        tracing::warn!("{abandoned}");
     }
     close_connection(&shared).await;
+    shared.drop_beans();
     shared.state.send_replace(ContainerState::Stopped);
     shared.report.send_replace(Some(StopReport { deferred: false, abandoned }));
 }
@@ -48,8 +49,8 @@ async fn wait_for_workers(shared: &Shared) {
     let _ = summary.wait_for(|summary| summary.workers == 0).await;
 }
 
-/// Ends what is still running and gives its messages back.
-async fn abandon(shared: &Shared) -> Vec<Abandoned> {
+/// Ends what is still running and gives its messages back, all at the same time.
+async fn abandon(shared: &Arc<Shared>) -> Vec<Abandoned> {
     let runs = shared.pool().runs();
     for task in shared.pool().tasks() {
         task.abort();
@@ -57,33 +58,37 @@ async fn abandon(shared: &Shared) -> Vec<Abandoned> {
     let ended = tokio::time::timeout(STEP, wait_for_workers(shared));
     // Those that do not end are found below.
     let _ = ended.await;
-    let mut abandoned = Vec::new();
-    for (worker, run, _) in runs {
-        if run.ended.load(Ordering::Acquire) {
-            continue;
-        }
-        let still_running = shared.listener.blocking || shared.pool().contains(worker);
-        let running_for = run.since.elapsed();
-        let message_id = give_back(shared, &run).await;
-        let listener = shared.listener.id.to_owned();
-        abandoned.push(Abandoned { listener, message_id, running_for, still_running });
+    let unended = runs.into_iter().filter(|(_, run)| !run.ended.load(Ordering::Acquire));
+    let ends: Vec<_> = unended
+        .map(|(worker, run)| {
+            let shared = Arc::clone(shared);
+            tokio::spawn(async move { end(&shared, worker, &run).await })
+        })
+        .collect();
+    let mut abandoned = Vec::with_capacity(ends.len());
+    for end in ends {
+        // Nothing in it panics, and nobody aborts it.
+        abandoned.extend(end.await.ok());
     }
     abandoned
 }
 
-/// Gives one message back and returns its name. Where the listener had settled it by itself nothing is given back.
-async fn give_back(shared: &Shared, run: &Run) -> String {
-    let text = "the listener had not ended when its container was stopped";
-    let message_id = run.delivery.headers().message_id.clone();
-    let name = message_id.as_ref().map_or_else(|| "a message without an id".to_owned(), ToString::to_string);
+/// Gives the message of one run back. Where the listener had settled it by itself nothing is given back.
+async fn end(shared: &Shared, worker: u64, run: &Run) -> Abandoned {
+    const TEXT: &str = "the listener had not ended when its container was stopped";
+    let still_running = run.thread.is_at_work() || shared.pool().contains(worker);
+    let running_for = run.since.elapsed();
     let was_settled = run.delivery.is_settled();
-    let release = Release::Redeliver { delay: None, cause: cause(shared.listener.id, text) };
+    let release = Release::Redeliver { delay: None, cause: cause(shared.listener.id, TEXT) };
     let released = tokio::time::timeout(STEP, run.delivery.release(release)).await;
     let kind = match released {
+        // Where a commit is on its way and hangs, nobody knows.
         Ok(Ok(())) if was_settled => EndKind::FailedAfterSettling,
         Ok(Ok(())) => EndKind::Redelivered,
         Ok(Err(_)) | Err(_) => EndKind::Unsettled,
     };
+    let message_id = run.delivery.headers().message_id.clone();
+    let name = message_id.as_ref().map_or_else(|| "a message without an id".to_owned(), ToString::to_string);
     tell(
         shared,
         &DeliveryEnd {
@@ -91,12 +96,18 @@ async fn give_back(shared: &Shared, run: &Run) -> String {
             message_id,
             delivery_count: run.delivery.count(),
             kind,
-            failure: Some(text.to_owned()),
+            failure: Some(TEXT.to_owned()),
             panicked: false,
             took: run.since.elapsed(),
         },
     );
-    name
+    Abandoned {
+        listener: shared.listener.id.to_owned(),
+        message_id: name,
+        running_for,
+        still_running,
+        end: kind,
+    }
 }
 
 /// Closes the connection. A blocking listener that runs on would hold that up, so it is not awaited for ever; the closing

@@ -8,7 +8,7 @@ use std::time::Instant;
 use corriere_core::Delivery;
 use tokio::task::AbortHandle;
 
-use crate::listener::Concurrency;
+use crate::listener::{Concurrency, ListenerThread};
 
 /// The workers of one container. Decides when there should be one more or one less.
 #[derive(Debug)]
@@ -33,6 +33,8 @@ pub(super) struct Run {
     pub(super) since: Instant,
     /// Set when the delivery has found its end.
     pub(super) ended: Arc<AtomicBool>,
+    /// Where a blocking listener is at work.
+    pub(super) thread: Arc<ListenerThread>,
 }
 
 /// How many workers there are and what they do.
@@ -130,11 +132,9 @@ impl Pool {
         self.workers.len() > bound && self.workers.remove(&number).is_some()
     }
 
-    /// Every worker that is busy, with its task.
-    pub(super) fn runs(&self) -> Vec<(u64, Run, Option<AbortHandle>)> {
-        let runs = self.workers.iter();
-        runs.filter_map(|(number, worker)| Some((*number, worker.run.clone()?, worker.task.clone())))
-            .collect()
+    /// What every busy worker does.
+    pub(super) fn runs(&self) -> Vec<(u64, Run)> {
+        self.workers.iter().filter_map(|(number, worker)| Some((*number, worker.run.clone()?))).collect()
     }
 
     /// The tasks of all workers.

@@ -12,7 +12,7 @@ use tracing::{Instrument, Span, info_span};
 use super::pool::Run;
 use super::shared::{Counts, Shared};
 use super::{DeliveryEnd, EndKind};
-use crate::listener::{Acknowledge, Disposition, Invocation, ListenerError, Outcome};
+use crate::listener::{Acknowledge, Disposition, Invocation, ListenerError, ListenerThread, Outcome};
 use corriere_core::panic::{catch_panic, caught};
 
 /// Whether a session can go on.
@@ -60,10 +60,15 @@ struct Ending {
 
 /// Notes that a worker is busy, until the returned value is dropped.
 pub(super) fn begin(shared: &Arc<Shared>, worker: u64, delivery: &Delivery) -> Busy {
-    let ended = Arc::new(AtomicBool::new(false));
-    let run = Run { delivery: delivery.clone(), since: Instant::now(), ended: Arc::clone(&ended) };
+    let (ended, thread) = (Arc::new(AtomicBool::new(false)), Arc::<ListenerThread>::default());
+    let run = Run {
+        delivery: delivery.clone(),
+        since: Instant::now(),
+        ended: Arc::clone(&ended),
+        thread: Arc::clone(&thread),
+    };
     shared.change(|pool| pool.set_run(worker, Some(run)));
-    Busy { shared: Arc::clone(shared), worker, ended }
+    Busy { shared: Arc::clone(shared), worker, ended, thread }
 }
 
 /// A worker that is busy.
@@ -71,6 +76,7 @@ pub(super) struct Busy {
     shared: Arc<Shared>,
     worker: u64,
     ended: Arc<AtomicBool>,
+    thread: Arc<ListenerThread>,
 }
 
 impl Drop for Busy {
@@ -87,13 +93,15 @@ pub(super) async fn handle(
     busy: Busy,
 ) -> SessionAfter {
     let span = span(shared, &delivery);
-    let handled = shared.id.scope(session.run_handler(call_and_settle(shared, session, &delivery)));
+    let handled = call_and_settle(shared, session, &delivery, &busy.thread);
+    let handled = shared.id.scope(session.run_handler(handled));
     let (end, after) = handled.instrument(span.clone()).await;
     busy.ended.store(true, Ordering::Release);
     record(&span, &end);
-    // The worker is free before anybody is told, so that who was told finds it so.
-    drop((delivery, busy));
+    drop(delivery);
+    // Before the worker is free: who finds none busy finds all that was done in the counts, and with the observer.
     tell(shared, &end);
+    drop(busy);
     after
 }
 
@@ -125,9 +133,10 @@ async fn call_and_settle(
     shared: &Shared,
     session: &Session,
     delivery: &Delivery,
+    thread: &Arc<ListenerThread>,
 ) -> (DeliveryEnd, SessionAfter) {
     let since = Instant::now();
-    let returned = match call(shared, delivery).await {
+    let returned = match call(shared, delivery, thread).await {
         Ok(Some(reply)) => send_reply(shared, session, delivery, reply).await.map_err(|error| Failure {
             text: format!("its reply could not be sent: {error}"),
             disposition: Disposition::Redeliver { delay: None },
@@ -153,10 +162,14 @@ async fn call_and_settle(
 }
 
 /// Calls the listener; its reply, if it returned well.
-async fn call(shared: &Shared, delivery: &Delivery) -> Result<Option<Message>, Failure> {
-    let settings = &shared.settings;
-    let (converter, beans) = (Arc::clone(&settings.converter), Arc::clone(&settings.beans));
-    let mut invocation = Invocation::new(shared.listener.id, delivery.clone(), converter, beans);
+async fn call(
+    shared: &Shared,
+    delivery: &Delivery,
+    thread: &Arc<ListenerThread>,
+) -> Result<Option<Message>, Failure> {
+    let converter = Arc::clone(&shared.settings.converter);
+    let mut invocation = Invocation::new(shared.listener.id, delivery.clone(), converter, shared.beans())
+        .on_thread(Arc::clone(thread));
     match catch_panic(|| (shared.listener.invoke)(&mut invocation)).await {
         Ok(Outcome::Handled { reply }) => Ok(reply),
         Ok(Outcome::Failed(error)) => Err(Failure::of(error)),

@@ -10,6 +10,7 @@ use super::connector::Connector;
 use super::pool::{Pool, Summary};
 use super::worker;
 use super::{ContainerSettings, ContainerState, StopReport};
+use crate::beans::Beans;
 use crate::listener::ListenerDef;
 use crate::listener::current::ContainerId;
 
@@ -28,6 +29,8 @@ pub(super) struct Shared {
     pub(super) reply_warning_given: AtomicBool,
     runtime: Handle,
     pool: Mutex<Pool>,
+    /// Until the container has stopped: who keeps a handle to it keeps no beans.
+    beans: Mutex<Arc<Beans>>,
 }
 
 /// Runs since the start.
@@ -39,7 +42,8 @@ pub(super) struct Counts {
 }
 
 impl Shared {
-    pub(super) fn new(listener: ListenerDef, settings: ContainerSettings, runtime: Handle) -> Self {
+    pub(super) fn new(listener: ListenerDef, mut settings: ContainerSettings, runtime: Handle) -> Self {
+        let beans = Mutex::new(std::mem::take(&mut settings.beans));
         let ContainerSettings { factory, back_off, maximum_back_off, concurrency, .. } = &settings;
         Self {
             id: ContainerId::unique(),
@@ -52,12 +56,25 @@ impl Shared {
             reply_warning_given: AtomicBool::new(false),
             runtime,
             pool: Mutex::new(Pool::new(*concurrency)),
+            beans,
             settings,
         }
     }
 
     pub(super) fn runtime(&self) -> &Handle {
         &self.runtime
+    }
+
+    /// What `Bean<T>` arguments are found in.
+    pub(super) fn beans(&self) -> Arc<Beans> {
+        Arc::clone(&self.beans.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Lets go of the beans, as no listener runs any more.
+    pub(super) fn drop_beans(&self) {
+        let beans = std::mem::take(&mut *self.beans.lock().unwrap_or_else(PoisonError::into_inner));
+        // Outside of the lock, as these may be the last ones, and it is the user's code that drops them.
+        drop(beans);
     }
 
     pub(super) fn state(&self) -> ContainerState {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::EndKind;
+
 /// What a container is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContainerState {
@@ -43,8 +45,7 @@ pub struct StopReport {
     /// Whether the stop was asked for from inside the container's own listener, so that it takes effect after that run
     /// and this report cannot say how it went.
     pub deferred: bool,
-    /// The runs that had not ended when the time was up. Their messages went back to their queue and will be delivered
-    /// again.
+    /// The runs that had not ended when the time was up, and what became of their messages.
     pub abandoned: Vec<Abandoned>,
 }
 
@@ -67,12 +68,19 @@ pub struct Abandoned {
     pub running_for: Duration,
     /// Whether it runs on, which nothing can prevent: it is a blocking function, or an async one that does not yield.
     pub still_running: bool,
+    /// What became of its message: given back, unless the listener had settled it before it hung.
+    pub end: EndKind,
 }
 
 impl fmt::Display for Abandoned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { listener, message_id, running_for, still_running } = self;
+        let Self { listener, message_id, running_for, still_running, end } = self;
         write!(f, "listener `{listener}` had been busy with {message_id} for {running_for:.1?}")?;
-        f.write_str(if *still_running { " and could not be ended" } else { " and was ended" })
+        f.write_str(if *still_running { " and could not be ended; " } else { " and was ended; " })?;
+        f.write_str(match end {
+            EndKind::FailedAfterSettling => "it had settled the message itself",
+            EndKind::Redelivered => "the message was given back",
+            _ => "the broker did not say what became of the message",
+        })
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use corriere_core::{Delivery, Message, Session};
 use corriere_templates::MessageConverter;
 
+use super::ListenerThread;
 use crate::beans::Beans;
 
 /// A boxed future; each delivery costs one.
@@ -18,6 +19,7 @@ pub struct Invocation {
     delivery: Delivery,
     converter: Arc<dyn MessageConverter>,
     beans: Arc<Beans>,
+    thread: Arc<ListenerThread>,
 }
 
 impl Invocation {
@@ -29,7 +31,16 @@ impl Invocation {
         converter: Arc<dyn MessageConverter>,
         beans: Arc<Beans>,
     ) -> Self {
-        Self { listener, delivery, converter, beans }
+        Self { listener, delivery, converter, beans, thread: Arc::default() }
+    }
+
+    /// The same run, which notes there whether its thread is at work.
+    pub(crate) fn on_thread(self, thread: Arc<ListenerThread>) -> Self {
+        Self { thread, ..self }
+    }
+
+    pub(super) fn thread(&self) -> &Arc<ListenerThread> {
+        &self.thread
     }
 
     /// The listener's id.

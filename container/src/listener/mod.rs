@@ -12,6 +12,7 @@ mod outcome;
 mod probe;
 mod reply;
 
+pub(crate) use blocking::ListenerThread;
 pub use blocking::call_blocking;
 pub use definition::{
     Acknowledge, AcknowledgeError, Concurrency, ConcurrencyError, ListenerDef, ListenerDestination,
