@@ -32,6 +32,8 @@ const START: Timestamp = Timestamp(1_767_225_600_000);
 #[must_use = "a test application does nothing before `start`"]
 pub struct TestApp {
     document: Document,
+    /// Keys that were set, which go over the document's whenever that is given.
+    set: Vec<(String, config::ValueKind)>,
     /// What is to be added to the application, in the order in which it was said.
     additions: Vec<Addition>,
     listeners: Vec<ListenerDef>,
@@ -49,7 +51,7 @@ impl TestApp {
     /// An application without configuration, listeners and beans.
     #[expect(clippy::new_without_default, reason = "a test application is made for a test, not by default")]
     pub fn new() -> Self {
-        Self { document: Document::new(), additions: Vec::new(), listeners: Vec::new() }
+        Self { document: Document::new(), set: Vec::new(), additions: Vec::new(), listeners: Vec::new() }
     }
 
     /// Takes the configuration of this TOML text. Its connection factories connect to the test's broker, whatever their
@@ -64,9 +66,9 @@ impl TestApp {
         self
     }
 
-    /// Sets a key of the configuration: `.set("broker.redelivery.maximum_redeliveries", 2)`.
+    /// Sets a key over the configuration, given before or after: `.set("broker.redelivery.maximum_redeliveries", 2)`.
     pub fn set(mut self, key: &str, value: impl Into<config::ValueKind>) -> Self {
-        self.document.set(key, value);
+        self.set.push((key.to_owned(), value.into()));
         self
     }
 
@@ -92,9 +94,12 @@ impl TestApp {
     ///
     /// # Panics
     /// When it does not start, with everything that is wrong.
-    pub async fn start(self) -> RunningTestApp {
+    pub async fn start(mut self) -> RunningTestApp {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
 
+        for (key, value) in self.set {
+            self.document.set(key, value);
+        }
         let clock = Clock::manual(START);
         let ids: Vec<&str> = self.listeners.iter().map(|listener| listener.id).collect();
         let configuration = self.document.read(&ids).unwrap_or_else(|error| panic!("{error}"));
