@@ -44,6 +44,12 @@ impl Broker {
         Self(edge)
     }
 
+    /// The names of all brokers that run in this process, in their order.
+    #[must_use]
+    pub fn running() -> Vec<String> {
+        registry::names()
+    }
+
     /// The name under which `vm:` finds it.
     #[must_use]
     pub fn name(&self) -> &str {

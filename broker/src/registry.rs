@@ -47,13 +47,15 @@ fn open(address: &str) -> Result<Arc<dyn Provider>, ProviderError> {
     }
 }
 
+/// The names of those that run, in their order.
+pub(crate) fn names() -> Vec<String> {
+    let brokers = brokers();
+    brokers.iter().filter(|(_, edge)| edge.strong_count() > 0).map(|(name, _)| name.clone()).collect()
+}
+
 /// What runs instead, for a message.
 fn running() -> String {
-    let names: Vec<String> = brokers()
-        .iter()
-        .filter(|(_, edge)| edge.strong_count() > 0)
-        .map(|(name, _)| format!("`{name}`"))
-        .collect();
+    let names: Vec<_> = names().into_iter().map(|name| format!("`{name}`")).collect();
     if names.is_empty() {
         "no broker runs in this process; start one with `Broker::start` or the table `[broker]`".to_owned()
     } else {

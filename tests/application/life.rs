@@ -80,7 +80,13 @@ async fn a_start_that_fails_leaves_no_broker_behind() {
 
 #[tokio::test]
 async fn templates_and_connection_factories_are_beans() {
-    let app = application(CONFIG).set("broker.name", "beans").listeners([]).start().await.unwrap();
+    let app = application(CONFIG)
+        .set("broker.name", "beans")
+        .set("connection_factories.main.url", "vm://beans")
+        .listeners([])
+        .start()
+        .await
+        .unwrap();
     let template: JmsTemplate = app.bean("order_template").unwrap();
     let factory: corriere::core::ConnectionFactory = app.bean("main").unwrap();
     assert!(template.connection_factory().is_same(&factory));

@@ -6,8 +6,11 @@
 mod beans;
 mod life;
 mod listeners;
+mod reaching;
 mod shutdown;
+mod stopping;
 mod test_harness;
+mod test_harness_order;
 
 use corriere::config::Document;
 use corriere::{Application, ApplicationBuilder, Error};

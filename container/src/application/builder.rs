@@ -5,10 +5,10 @@ use std::sync::Arc;
 use corriere_core::{Clock, ConnectionFactory};
 
 use super::plan::{self, Parts, Plan, PlannedListener};
-use super::{Application, Error, broker};
+use super::{Application, Error, broker, factories};
 use crate::beans::{Bean, BeanBuildError, BeanError, BeanType, Beans};
 use crate::config::{ConfigError, Configuration, Document, Place, Problems};
-use crate::containers::{DeliveryObserver, ListenerContainer};
+use crate::containers::{ContainerError, DeliveryObserver, ListenerContainer};
 use crate::listener::ListenerDef;
 
 /// Puts an application together: its configuration, and what the program adds to it.
@@ -116,7 +116,7 @@ impl ApplicationBuilder {
     ///
     /// # Errors
     /// All that is wrong with the configuration or what it names, a constructor of a bean that fails, a broker that does
-    /// not start.
+    /// not start, a `vm:` URL that names no broker of this process, a listener that the application's broker refuses.
     pub async fn start(mut self) -> Result<Application, Error> {
         let (configuration, plan) = self.plan()?;
         let beans = Arc::new(self.make_beans(&configuration, &plan)?);
@@ -125,22 +125,31 @@ impl ApplicationBuilder {
             _ => None,
         };
 
+        factories::check_reachable(&configuration, &plan.factories)?;
+
         if plan.listeners.is_empty() {
             tracing::info!("no listeners");
         }
         let mut containers = Vec::new();
         let mut planned_listeners = plan.listeners;
         for planned in &mut planned_listeners {
-            tracing::info!("{planned}");
             planned.settings.beans = Arc::clone(&beans);
             planned.settings.observer.clone_from(&self.observer);
             containers.push(ListenerContainer::start(planned.listener, planned.settings.clone())?);
         }
-        // With a broker in this process it is a matter of a moment. One elsewhere may be down for long, and then the
+        // With the application's own broker it is a matter of a moment. One elsewhere may be down for long, and then the
         // application comes up before it.
-        if broker.is_some() || self.url.is_some() {
-            for container in &containers {
-                container.ready().await;
+        let embedded = configuration.broker.as_ref().filter(|_| broker.is_some()).map(|table| &*table.name);
+        let own = self.url.as_deref().and_then(factories::vm_name).or(embedded);
+        for (container, planned) in containers.iter().zip(&planned_listeners) {
+            if own.is_some() && own == factories::vm_name(planned.settings.factory.url()) {
+                tokio::select! {
+                    () = container.ready() => {}
+                    reason = container.failing() => {
+                        let listener = planned.listener.id.to_owned();
+                        return Err(ContainerError::Refused { listener, reason }.into());
+                    }
+                }
             }
         }
         Ok(Application {

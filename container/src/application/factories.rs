@@ -4,6 +4,8 @@ use corriere_core::ConnectionFactory;
 
 use super::plan::Parts;
 use crate::config::{ConfigError, Configuration, Problems};
+#[cfg(feature = "embedded")]
+use {super::plan::unknown_name, crate::config::Place, crate::config::Setting};
 
 /// Those that the program brings, and those of the configuration.
 pub(super) fn factories(
@@ -38,4 +40,42 @@ pub(super) fn factories(
         }
     }
     factories
+}
+
+/// The name of the broker of this process that a URL means, if it means one.
+pub(super) fn vm_name(url: &str) -> Option<&str> {
+    let (scheme, name) = url.split_once(':')?;
+    scheme.eq_ignore_ascii_case("vm").then(|| name.trim_matches('/'))
+}
+
+/// Refuses a URL that names a broker of this process which is not there: the listeners behind it would wait for ever. To be
+/// called when the application's own broker runs.
+#[cfg(feature = "embedded")]
+pub(super) fn check_reachable(
+    configuration: &Configuration,
+    factories: &[(String, ConnectionFactory)],
+) -> Result<(), ConfigError> {
+    let running = corriere_broker::Broker::running();
+    let mut problems = Problems::default();
+    for (name, factory) in factories {
+        if let Some(broker) = vm_name(factory.url())
+            && !running.iter().any(|running| running == broker)
+        {
+            let table = configuration.connection_factories.get(name);
+            let key = || Place::in_code(format!("connection_factories.{name}"));
+            let place = table.map_or_else(key, |table| table.url.place.clone());
+            let named = Setting { value: broker.to_owned(), place };
+            problems.push(unknown_name("broker in this process", &named, running.clone()));
+        }
+    }
+    problems.into_result(())
+}
+
+/// Without brokers of this process none can be named wrongly.
+#[cfg(not(feature = "embedded"))]
+pub(super) fn check_reachable(
+    _configuration: &Configuration,
+    _factories: &[(String, ConnectionFactory)],
+) -> Result<(), ConfigError> {
+    Ok(())
 }

@@ -125,24 +125,28 @@ impl Application {
     /// Stops: no listener takes anything more, runs that are under way are waited for up to their container's
     /// `shutdown_timeout`, beans are dropped in the reverse of their order, and the broker ends.
     ///
-    /// The report has what was still running when the time was up; those messages will be delivered again. Dropping the
-    /// future stops without waiting any longer.
+    /// The report has what was still running when the time was up, and what became of its message. Dropping the future
+    /// stops without waiting any longer.
+    ///
+    /// From inside one of its own listeners it returns at once, with a report that is `deferred`, and takes effect after
+    /// that run.
     pub async fn stop(self) -> StopReport {
-        let stops: Vec<_> = self
-            .containers
-            .iter()
-            .cloned()
-            .map(|container| tokio::spawn(async move { container.stop().await }))
-            .collect();
-        let mut whole = StopReport::default();
-        for stop in stops {
-            // A stop that panicked has nothing to report, and the others go on.
-            let report = stop.await.unwrap_or_default();
-            whole.deferred |= report.deferred;
-            whole.abandoned.extend(report.abandoned);
+        for container in &self.containers {
+            container.begin_stop();
         }
-        for abandoned in &whole.abandoned {
-            tracing::warn!("{abandoned}; the message will be delivered again");
+        if self.containers.iter().any(ListenerContainer::is_current) {
+            // Waiting here would be waiting for oneself. In a task of its own the stop is no part of the listener.
+            tokio::spawn(self.finish_stop());
+            return StopReport { deferred: true, abandoned: Vec::new() };
+        }
+        self.finish_stop().await
+    }
+
+    async fn finish_stop(self) -> StopReport {
+        let mut whole = StopReport::default();
+        // All of them are stopping by now; this only waits for one after the other.
+        for container in &self.containers {
+            whole.abandoned.extend(container.stop().await.abandoned);
         }
         drop(self);
         tracing::info!("stopped");

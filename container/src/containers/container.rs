@@ -49,6 +49,8 @@ impl ListenerContainer {
             destination = %settings.destination,
             acknowledge = %settings.acknowledge,
             concurrency = %settings.concurrency,
+            prefetch = settings.prefetch,
+            send_to = settings.send_to.as_ref().map(tracing::field::display),
             "listener started"
         );
         let shared = Arc::new(Shared::new(listener, settings, runtime));
@@ -83,9 +85,9 @@ impl ListenerContainer {
     /// does not undo the stop.
     pub async fn stop(&self) -> StopReport {
         let shared = self.shared();
-        drain::begin(shared);
+        self.begin_stop();
         let mut report = shared.report.subscribe();
-        if ContainerId::current() == Some(shared.id) {
+        if self.is_current() {
             // Waiting here would be waiting for oneself.
             let ended = report.borrow().clone();
             return ended.unwrap_or(StopReport { deferred: true, abandoned: Vec::new() });
@@ -93,6 +95,21 @@ impl ListenerContainer {
         // The sender lives in `shared`, so this cannot fail.
         let ended = report.wait_for(Option::is_some).await.ok().and_then(|report| report.clone());
         ended.unwrap_or_default()
+    }
+
+    /// Takes nothing more from here on.
+    pub(crate) fn begin_stop(&self) {
+        drain::begin(self.shared());
+    }
+
+    /// Whether the calling code is its listener.
+    pub(crate) fn is_current(&self) -> bool {
+        ContainerId::current() == Some(self.shared().id)
+    }
+
+    /// Completes when something keeps it from receiving, with the reason. It goes on trying.
+    pub(crate) async fn failing(&self) -> String {
+        self.shared().connector.failing().await
     }
 
     /// Receives nothing more until resumed; runs that are under way go on. On a queue what was not handed over returns to

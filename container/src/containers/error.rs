@@ -29,6 +29,14 @@ pub enum ContainerError {
         /// Why.
         source: BeanError,
     },
+    /// The application's own broker does not let it receive.
+    #[error("listener `{listener}` cannot receive from the application's broker: {reason}")]
+    Refused {
+        /// The listener's id.
+        listener: String,
+        /// What the broker says.
+        reason: String,
+    },
     /// No tokio runtime.
     #[error("listener `{listener}` cannot start outside a tokio runtime; expected a call from async code")]
     NoRuntime {
