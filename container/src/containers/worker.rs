@@ -281,6 +281,7 @@ mod tests {
 
     use super::*;
     use crate::containers::ContainerSettings;
+    use crate::containers::pool::Pool;
     use crate::listener::{ListenerDef, ListenerDestination, Outcome};
 
     fn shared() -> Arc<Shared> {
@@ -320,7 +321,7 @@ mod tests {
         for (state, left) in [(ContainerState::Running, 1), (ContainerState::Stopping, 0)] {
             let shared = shared();
             shared.state.send_replace(state);
-            let number = shared.change(|pool| pool.add_missing()).unwrap();
+            let number = shared.change(Pool::add_missing).unwrap();
             let worker = Worker { shared: Arc::clone(&shared), number };
             caught(move || {
                 let _worker = worker;
