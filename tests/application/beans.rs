@@ -96,17 +96,16 @@ async fn what_keeps_a_bean_from_being_made_stops_the_start() {
         ),
         (
             "[beans.m]\ntype = \"mailer\"\nurl = \"smtp://x\"\nretires = 3",
-            "`beans.m` (config.toml, line 1): the bean could not be made: unknown field `retires`, expected `url` or \
-             `retries`",
+            "`beans.m` (config.toml, line 1): the bean could not be made: the key `retires` is not known; expected `url` \
+             or `retries`",
         ),
         (
             "[beans.m]\ntype = \"mailer\"\nurl = \"smtp://x\"\nretries = \"many\"",
-            "`beans.m` (config.toml, line 1): the bean could not be made: invalid type: string \"many\", expected an \
-             integer for key `retries`",
+            "`beans.m` (config.toml, line 1): the bean could not be made: `retries` is a text; expected u32",
         ),
         (
             "[beans.m]\ntype = \"mailer\"",
-            "`beans.m` (config.toml, line 1): the bean could not be made: missing configuration field \"url\"",
+            "`beans.m` (config.toml, line 1): the bean could not be made: the key `url` is missing",
         ),
         (
             "[beans.c]\ntype = \"counter\"\nstart = 5",
@@ -117,7 +116,7 @@ async fn what_keeps_a_bean_from_being_made_stops_the_start() {
     for (text, expected) in cases {
         let told = refused(application(text).listeners([])).await;
         assert_eq!(told.len(), 1, "{told:?}");
-        assert_eq!(told[0].split(" in config.toml").next(), Some(expected), "{told:?}");
+        assert_eq!(told[0], expected);
     }
 }
 

@@ -1,6 +1,5 @@
 //! What a configuration may say, and what it is told when it is wrong.
 
-#![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
 mod accepted;
@@ -8,6 +7,7 @@ mod environment;
 mod placeholders;
 mod precedence;
 mod refused;
+mod secrets;
 
 use corriere::config::{ConfigError, Configuration, Document};
 

@@ -4,19 +4,26 @@ use corriere::config::Document;
 
 use crate::texts;
 
-fn broker_name(text: &str) -> Result<String, Vec<String>> {
+fn filled_in(text: &str) -> Result<String, Vec<String>> {
     let document = Document::from_text("config.toml", text).unwrap();
-    let document = document.with_environment([("HOST", "mail"), ("EMPTY", ""), ("TRICK", "${broker.name}")]);
-    document.read(&[]).map(|read| read.broker.unwrap().name).map_err(|error| texts(&error))
+    let document = document.with_environment([
+        ("HOST", "mail"),
+        ("EMPTY", ""),
+        ("TRICK", "${connection_factories.main.url}"),
+    ]);
+    let read = document.read(&[]).map_err(|error| texts(&error))?;
+    Ok(read.templates.get("a.b").unwrap().message_converter.clone().unwrap().value)
 }
 
 fn filled(name: &str) -> String {
-    broker_name(&format!("[broker]\nname = '{name}'\n[connection_factories.main]\nurl = \"vm://x\""))
-        .unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
+    filled_in(&format!(
+        "[templates.'a.b']\nmessage_converter = '{name}'\n[connection_factories.main]\nurl = \"vm://x\""
+    ))
+    .unwrap_or_else(|errors| panic!("{name}: {errors:?}"))
 }
 
 fn refused(name: &str) -> Vec<String> {
-    broker_name(&format!("[broker]\nname = '{name}'")).unwrap_err()
+    filled_in(&format!("[templates.'a.b']\nmessage_converter = '{name}'")).unwrap_err()
 }
 
 #[test]
@@ -41,7 +48,20 @@ fn placeholders_are_filled() {
 /// What an environment variable holds is data, not configuration.
 #[test]
 fn what_a_variable_holds_is_not_filled_again() {
-    assert_eq!(filled("${env:TRICK}"), "${broker.name}");
+    assert_eq!(filled("${env:TRICK}"), "${connection_factories.main.url}");
+    let document =
+        Document::from_text("config.toml", "[beans.m]\ntype = \"m\"\nurl = '${beans.m.type}'").unwrap();
+    for value in ["hun${ter2", "${env:HOME}", "$${", "}"] {
+        let read = document
+            .clone()
+            .with_environment([("CORRIERE__BEANS__M__TYPE", value), ("HOME", "/")])
+            .read(&[])
+            .unwrap_or_else(|error| panic!("{error}"));
+        let bean = read.beans.get("m").unwrap();
+        assert_eq!(bean.bean_type.value, value);
+        let settings = bean.settings.clone().read::<std::collections::HashMap<String, String>>().unwrap();
+        assert_eq!(settings["url"], value);
+    }
 }
 
 #[test]
@@ -51,13 +71,25 @@ fn placeholders_that_cannot_be_filled_are_refused() {
         ("${no.such.key}", "`${no.such.key}` has no default, and the configuration has no key `no.such.key`"),
         ("${env:HOST", "`${env:HOST` has no closing brace"),
         ("${file:/etc/secret}", "`${file:/etc/secret}` reads a file, which is not available yet"),
-        ("${broker}", "`${broker}` stands for something that is no text or number"),
-        ("${broker.name}", "`${broker.name}` stands for itself, through `broker.name`"),
+        ("${templates}", "`${templates}` stands for something that is no text or number"),
+        (
+            "${templates.\"a.b\".message_converter}",
+            "`${templates.\"a.b\".message_converter}` stands for itself, through `templates.\"a.b\".message_converter`",
+        ),
+        // Another way to write the same key.
+        (
+            "${\"templates\" . \"a.b\".\"message_converter\"}",
+            "`${\"templates\" . \"a.b\".\"message_converter\"}` stands for itself, through \
+             `templates.\"a.b\".message_converter`",
+        ),
+        ("${a..b}", "`${a..b}` is neither `${env:NAME}` nor the name of a key, `${table.key}`"),
     ];
     for (written, expected) in cases {
         assert_eq!(
             refused(written),
-            [format!("`broker.name` (config.toml, line 2): the placeholder {expected}")],
+            [format!(
+                "`templates.\"a.b\".message_converter` (config.toml, line 2): the placeholder {expected}"
+            )],
             "{written}"
         );
     }
@@ -65,8 +97,9 @@ fn placeholders_that_cannot_be_filled_are_refused() {
 
 #[test]
 fn a_circle_of_placeholders_is_refused() {
-    let errors = broker_name(
-        "[broker]\nname = '${templates.t.connection_factory}'\n[templates.t]\nconnection_factory = '${broker.name}'",
+    let errors = filled_in(
+        "[templates.a]\nmessage_converter = '${templates.b.message_converter}'\n[templates.b]\nmessage_converter = \
+         '${templates.a.message_converter}'",
     )
     .unwrap_err();
     assert_eq!(errors.len(), 2, "{errors:?}");

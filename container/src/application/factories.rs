@@ -1,11 +1,12 @@
 //! The connection factories of an application.
 
-use corriere_core::ConnectionFactory;
+use corriere_core::client::UrlError;
+use corriere_core::{ConnectionFactory, Error};
 
 use super::plan::Parts;
-use crate::config::{ConfigError, Configuration, Problems};
+use crate::config::{ConfigError, Configuration, Place, Problems};
 #[cfg(feature = "embedded")]
-use {super::plan::unknown_name, crate::config::Place, crate::config::Setting};
+use {super::plan::unknown_name, crate::config::Setting};
 
 /// Those that the program brings, and those of the configuration.
 pub(super) fn factories(
@@ -26,8 +27,12 @@ pub(super) fn factories(
         match made {
             Ok(factory) => factories.push((name.to_owned(), factory)),
             Err(source) => {
-                let (place, source) = (table.url.place.clone(), Box::new(source));
-                problems.push(ConfigError::ConnectionFactory { place, source });
+                let expected = || format!("the URL of a broker, such as \"vm://local\"{}", fault(&source));
+                let error = table.url.place.error(expected, |place| ConfigError::ConnectionFactory {
+                    place,
+                    source: Box::new(source.clone()),
+                });
+                problems.push(error);
             }
         }
     }
@@ -35,8 +40,13 @@ pub(super) fn factories(
         // Whoever has an embedded broker and no connection factory means that broker.
         let broker = configuration.broker.as_ref().map(|broker| format!("vm://{}", broker.name));
         let url = parts.url.map(str::to_owned).or(broker);
-        if let Some(Ok(factory)) = url.map(|url| ConnectionFactory::from_url(&url)) {
-            factories.push(("default".to_owned(), factory));
+        match url.map(|url| ConnectionFactory::from_url(&url)) {
+            Some(Ok(factory)) => factories.push(("default".to_owned(), factory)),
+            Some(Err(source)) => {
+                let place = Place::in_code("broker.name");
+                problems.push(ConfigError::ConnectionFactory { place, source: Box::new(source) });
+            }
+            None => {}
         }
     }
     factories
@@ -78,4 +88,15 @@ pub(super) fn check_reachable(
     _factories: &[(String, ConnectionFactory)],
 ) -> Result<(), ConfigError> {
     Ok(())
+}
+
+/// What is wrong with a URL, without anything that stands in it.
+fn fault(error: &Error) -> String {
+    match error {
+        Error::Url(UrlError::UnknownOption { .. }) => ", whose options are known; one is not".to_owned(),
+        Error::Url(UrlError::Value { option, expected, .. }) => {
+            format!(", whose option `{option}` is {expected}")
+        }
+        _ => String::new(),
+    }
 }

@@ -10,7 +10,7 @@ use super::factories::factories;
 use crate::beans::Beans;
 use crate::config::{
     ConfigError, Configuration, ListenerContainerTable, ListenerTable, Place, Problems, Setting,
-    TemplateTable, UnknownDestination,
+    TemplateTable, UnknownDestination, known_names,
 };
 use crate::containers::ContainerSettings;
 use crate::listener::{Concurrency, ListenerDef, ListenerDestination};
@@ -91,13 +91,14 @@ pub(super) fn check_beans(listeners: &[PlannedListener], beans: &Beans, problems
 
 /// The error for a name that is not among the known ones.
 pub(super) fn unknown_name(what: &'static str, named: &Setting<String>, known: Vec<String>) -> ConfigError {
-    ConfigError::UnknownName {
-        place: named.place.clone(),
+    let expected = || format!("the name of a {what}; {}", known_names("there is", &known));
+    named.place.error(expected, |place| ConfigError::UnknownName {
+        place,
         what,
         name: named.value.clone(),
         nearest: nearest(&named.value, known.iter().map(String::as_str)),
-        known,
-    }
+        known: known.clone(),
+    })
 }
 
 struct Planner<'a> {
@@ -128,12 +129,14 @@ impl Planner<'_> {
         }
         if let Some(expect) = &self.configuration.application.expect {
             for id in expect.value.iter().filter(|id| !known.contains(id)) {
-                self.problems.push(ConfigError::MissingListener {
-                    place: expect.place.clone(),
+                let expected =
+                    || format!("the ids of listeners in this program; {}", known_names("there is", &known));
+                self.problems.push(expect.place.error(expected, |place| ConfigError::MissingListener {
+                    place,
                     id: id.clone(),
                     known: known.clone(),
                     nearest: nearest(id, known.iter().map(String::as_str)),
-                });
+                }));
             }
         }
         // A table for a listener that is linked in and not started this time is no mistake.
@@ -275,8 +278,8 @@ impl Planner<'_> {
             Some(said) if destination.is_topic() && said.value.upper() > 1 => {
                 let topic = destination.name();
                 self.problems.push(ConfigError::Value {
+                    found: said.place.hidden().map_or_else(|| format!("\"{}\"", said.value), str::to_owned),
                     place: said.place,
-                    found: format!("\"{}\"", said.value),
                     expected: format!(
                         "\"1\", as each worker of a listener to the topic `{topic}` would get every message"
                     ),
@@ -351,9 +354,23 @@ impl Planner<'_> {
         place: &Place,
         found: Result<Destination, UnknownDestination>,
     ) -> Option<Destination> {
-        let place = || place.clone();
+        let expected = |source: &UnknownDestination| match source {
+            UnknownDestination::NotListed { known, .. } => format!(
+                "a key of `[destinations]`, `queue://NAME` or `topic://NAME`; {}",
+                known_names("there is", known)
+            ),
+            UnknownDestination::OtherKind { wanted, .. } => format!("the name of a {wanted}"),
+            UnknownDestination::Name(_) => "the name of a destination".to_owned(),
+        };
         found
-            .map_err(|source| self.problems.push(ConfigError::UnknownDestination { place: place(), source }))
+            .map_err(|source| {
+                let expected = || expected(&source);
+                let error = place.error(expected, |place| ConfigError::UnknownDestination {
+                    place,
+                    source: source.clone(),
+                });
+                self.problems.push(error);
+            })
             .ok()
     }
 

@@ -3,6 +3,9 @@
 mod error;
 mod registration;
 mod registry;
+mod settings;
+mod settings_error;
+mod settings_reader;
 
 use std::any::{TypeId, type_name};
 use std::fmt;
@@ -10,8 +13,9 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 pub use error::BeanError;
-pub use registration::{BeanBuildError, BeanSettings, BeanType, IntoBean};
+pub use registration::{BeanBuildError, BeanType, IntoBean};
 pub use registry::{BeanName, Beans};
+pub use settings::BeanSettings;
 
 /// A bean as its users hold it. Clones are the same bean.
 ///

@@ -2,10 +2,9 @@
 
 use std::error::Error as StdError;
 
-use serde::de::DeserializeOwned;
 use thiserror::Error;
 
-use super::{Bean, BeanError, BeanName, Beans};
+use super::{Bean, BeanError, BeanName, BeanSettings, Beans};
 
 /// A type name for `[beans.NAME] type = "…"` and how a bean of it is made. `#[corriere::bean]` registers it.
 #[derive(Debug)]
@@ -19,33 +18,6 @@ pub struct BeanType {
 }
 
 inventory::collect!(BeanType);
-
-/// What stands in `[beans.NAME]` besides the type.
-#[derive(Clone, Debug)]
-pub struct BeanSettings(config::Value);
-
-impl BeanSettings {
-    pub(crate) fn new(value: config::Value) -> Self {
-        Self(value)
-    }
-
-    /// The settings as the bean's own type. Keys that it does not know are refused if it denies unknown fields.
-    ///
-    /// # Errors
-    /// [`BeanBuildError::Settings`], naming the key.
-    pub fn read<C: DeserializeOwned>(self) -> Result<C, BeanBuildError> {
-        self.0.try_deserialize().map_err(|error| BeanBuildError::Settings(error.to_string()))
-    }
-
-    /// Makes sure that there are none.
-    ///
-    /// # Errors
-    /// [`BeanBuildError::NoSettings`].
-    pub fn none(self) -> Result<(), BeanBuildError> {
-        let table = self.0.into_table().unwrap_or_default();
-        table.into_iter().next().map_or(Ok(()), |(key, _)| Err(BeanBuildError::NoSettings { key }))
-    }
-}
 
 /// Why a bean could not be made.
 #[derive(Debug, Error)]

@@ -1,20 +1,21 @@
 //! A configuration as it was written: a file's tree, what the environment and the program put on top.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 
-use config::{FileFormat, Format, Map, Value};
+use config::{FileFormat, Format, Map, Value, ValueKind};
 
 use super::error::{ConfigError, Problems};
 use super::lines::Lines;
 use super::reading::Reading;
-use super::{Configuration, environment, placeholder};
+use super::{Configuration, environment, key_path, origin, placeholder};
 
 /// A configuration as it was written, before it is checked and read.
 ///
 /// Three layers make it: a file, then environment variables `CORRIERE__TABLE__KEY`, then [`Document::set`]; each wins
-/// over those before it, key by key.
-#[derive(Clone, Debug, Default)]
+/// over those before it, key by key. Shown for debugging it names keys and variables, and no value: any may be a secret.
+#[derive(Clone, Default)]
 pub struct Document {
     file: String,
     tree: Map<String, Value>,
@@ -69,10 +70,11 @@ impl Document {
         self
     }
 
-    /// Sets a key such as `templates.order_template.receive_timeout`, over the file and the environment. It is checked
-    /// with all others by [`Document::read`].
-    pub fn set(&mut self, key: impl Into<String>, value: impl Into<config::ValueKind>) {
-        self.set.push((key.into(), Value::new(Some(&Reading::CODE.to_owned()), value)));
+    /// Sets a key such as `templates.order_template.receive_timeout`, over the file and the environment. A name with
+    /// unusual characters stands in quotes: `templates."order.template".receive_timeout`. It is checked with all others
+    /// by [`Document::read`].
+    pub fn set(&mut self, key: impl Into<String>, value: impl Into<ValueKind>) {
+        self.set.push((key.into(), Value::new(Some(&origin::code()), value)));
     }
 
     /// Checks and reads everything. `listeners` are the ids under which `[listeners.ID]` can stand.
@@ -82,11 +84,18 @@ impl Document {
     pub fn read(&self, listeners: &[&str]) -> Result<Configuration, ConfigError> {
         let mut problems = Problems::default();
         let mut tree = self.tree.clone();
-        environment::overlay(&mut tree, &self.environment, listeners, &mut problems);
+        let mut set = Vec::new();
         for (key, value) in &self.set {
-            let path: Vec<&str> = key.split('.').collect();
-            put(&mut tree, &path, value.clone());
+            match key_path::parse(key) {
+                Some(path) => set.push((path, value)),
+                None => problems.push(ConfigError::KeyPath { key: key.clone() }),
+            }
         }
+        // A variable can name what only the program gave, although the program has the last word.
+        let mut named = tree.clone();
+        put_all(&mut named, &set);
+        environment::overlay(&mut tree, &named, &self.environment, listeners, &mut problems);
+        put_all(&mut tree, &set);
         // What the placeholders stand for is needed even where some cannot be filled, so that one pass finds all faults.
         let unfilled = placeholder::fill(&mut tree, &self.environment);
         let reading = Reading::new(&tree, &self.file, &self.lines, problems);
@@ -104,6 +113,40 @@ impl Document {
     }
 }
 
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut keys = Vec::new();
+        keys_of(&self.tree, &mut Vec::new(), &mut keys);
+        let mut variables: Vec<_> = self.environment.keys().collect();
+        variables.sort_unstable();
+        let set: Vec<_> = self.set.iter().map(|(key, _)| key).collect();
+        f.debug_struct("Document")
+            .field("file", &self.file)
+            .field("keys", &keys)
+            .field("environment", &variables)
+            .field("set", &set)
+            .finish()
+    }
+}
+
+fn keys_of<'a>(table: &'a Map<String, Value>, path: &mut Vec<&'a str>, keys: &mut Vec<String>) {
+    for (name, value) in table {
+        path.push(name);
+        match &value.kind {
+            ValueKind::Table(inner) => keys_of(inner, path, keys),
+            _ => keys.push(key_path::written(path)),
+        }
+        path.pop();
+    }
+}
+
+fn put_all(tree: &mut Map<String, Value>, set: &[(Vec<String>, &Value)]) {
+    for (path, value) in set {
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        put(tree, &path, (*value).clone());
+    }
+}
+
 /// Puts a value at a path, making the tables on the way.
 pub(super) fn put(table: &mut Map<String, Value>, path: &[&str], value: Value) {
     let Some((first, rest)) = path.split_first() else { return };
@@ -115,10 +158,10 @@ pub(super) fn put(table: &mut Map<String, Value>, path: &[&str], value: Value) {
     let inner = table
         .entry((*first).to_owned())
         .or_insert_with(|| Value::new(origin.as_ref(), Map::<String, Value>::new()));
-    if !matches!(inner.kind, config::ValueKind::Table(_)) {
+    if !matches!(inner.kind, ValueKind::Table(_)) {
         *inner = Value::new(origin.as_ref(), Map::<String, Value>::new());
     }
-    if let config::ValueKind::Table(inner) = &mut inner.kind {
+    if let ValueKind::Table(inner) = &mut inner.kind {
         put(inner, rest, value);
     }
 }

@@ -10,16 +10,18 @@ use config::{Map, Value, ValueKind};
 
 use super::document::put;
 use super::error::{ConfigError, Problems};
-use super::reading::Reading;
+use super::origin;
 use super::schema::{self, KeySchema, Kind, Shape};
 use crate::nearest::nearest;
 
 const PREFIX: &str = "CORRIERE__";
 const PROFILE: &str = "CORRIERE_PROFILE";
 
-/// Puts the values of all variables with the prefix into the tree.
+/// Puts the values of all variables with the prefix into the tree. `named` is a tree with all names that the file and the
+/// program gave.
 pub(super) fn overlay(
     tree: &mut Map<String, Value>,
+    named: &Map<String, Value>,
     environment: &HashMap<String, String>,
     listeners: &[&str],
     problems: &mut Problems,
@@ -36,9 +38,9 @@ pub(super) fn overlay(
             });
         } else if let Some(rest) = upper.strip_prefix(PREFIX) {
             let parts: Vec<&str> = rest.split("__").collect();
-            match target(tree, &parts, listeners) {
+            match target(named, &parts, listeners) {
                 Ok(target) => {
-                    let origin = format!("{}{variable}", Reading::ENVIRONMENT);
+                    let origin = origin::environment(variable);
                     let kind = if target.is_list { list(&origin, value) } else { value.clone().into() };
                     let path: Vec<&str> = target.path.iter().map(String::as_str).collect();
                     put(tree, &path, Value::new(Some(&origin), kind));

@@ -38,6 +38,15 @@ pub enum ConfigError {
         /// Of these, the nearest.
         nearest: Option<String>,
     },
+    /// A key that the program sets and that is not written as one.
+    #[error(
+        "the program sets `{key}`, which is no key; expected names with dots between them, those with unusual characters in \
+         quotes, such as `templates.\"order.template\".priority`"
+    )]
+    KeyPath {
+        /// What was given.
+        key: String,
+    },
     /// An environment variable with our prefix that matches no key.
     #[error(
         "the environment variable `{variable}` matches no key of the configuration: {reason}{}",
@@ -204,6 +213,8 @@ pub struct Place(Box<PlaceParts>);
 struct PlaceParts {
     key: String,
     origin: Origin,
+    /// What an error says instead of the value.
+    hidden: Option<String>,
 }
 
 /// What set a key.
@@ -230,11 +241,11 @@ impl Place {
     /// A key that was set, or should have been, in the program.
     #[must_use]
     pub fn in_code(key: impl Into<String>) -> Self {
-        Self::new(key.into(), Origin::Code)
+        Self::new(key.into(), Origin::Code, None)
     }
 
-    pub(super) fn new(key: String, origin: Origin) -> Self {
-        Self(Box::new(PlaceParts { key, origin }))
+    pub(super) fn new(key: String, origin: Origin, hidden: Option<String>) -> Self {
+        Self(Box::new(PlaceParts { key, origin, hidden }))
     }
 
     /// The key with its tables, such as `templates.order_template.receive_timeout`.
@@ -248,11 +259,31 @@ impl Place {
     pub fn origin(&self) -> &Origin {
         &self.0.origin
     }
+
+    /// Where the value comes from the environment: what an error says instead of it, as it may be a secret.
+    pub(crate) fn hidden(&self) -> Option<&str> {
+        self.0.hidden.as_deref()
+    }
+
+    /// The error for a value that stands here and is not what it should be: the given one, unless that could show what
+    /// the environment holds.
+    pub(crate) fn error(
+        &self,
+        expected: impl FnOnce() -> String,
+        open: impl FnOnce(Self) -> ConfigError,
+    ) -> ConfigError {
+        match self.hidden() {
+            Some(found) => {
+                ConfigError::Value { place: self.clone(), found: found.to_owned(), expected: expected() }
+            }
+            None => open(self.clone()),
+        }
+    }
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PlaceParts { key, origin } = &*self.0;
+        let PlaceParts { key, origin, .. } = &*self.0;
         match origin {
             Origin::File { name, line: Some(line) } => write!(f, "`{key}` ({name}, line {line})"),
             Origin::File { name, line: None } => write!(f, "`{key}` ({name})"),
@@ -287,7 +318,7 @@ fn did_you_mean(nearest: Option<&str>) -> String {
     nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
 }
 
-fn known_names(verb: &str, known: &[String]) -> String {
+pub(crate) fn known_names(verb: &str, known: &[String]) -> String {
     if known.is_empty() {
         return format!("{verb}: nothing");
     }

@@ -6,6 +6,8 @@
 
 use std::collections::HashMap;
 
+use super::key_path;
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines(HashMap<Vec<String>, usize>);
 
@@ -24,13 +26,13 @@ impl Lines {
             let line_number = number + 1;
             let trimmed = line.trim_start();
             if let Some(header) = trimmed.strip_prefix('[') {
-                if let Some((path, _)) = key_path(header.trim_start_matches('['))
+                if let Some((path, _)) = key_path::begin(header.trim_start_matches('['))
                     && !path.is_empty()
                 {
                     table = path;
                     lines.entry(table.clone()).or_insert(line_number);
                 }
-            } else if let Some((path, behind)) = key_path(trimmed)
+            } else if let Some((path, behind)) = key_path::begin(trimmed)
                 && behind.starts_with('=')
             {
                 let mut whole = table.clone();
@@ -48,34 +50,6 @@ impl Lines {
             let path: Vec<String> = path[..length].iter().map(ToString::to_string).collect();
             self.0.get(&path).copied()
         })
-    }
-}
-
-/// Reads `a."b.c".d` and returns what stands behind it, without the space between.
-fn key_path(text: &str) -> Option<(Vec<String>, &str)> {
-    let mut path = Vec::new();
-    let mut rest = text.trim_start();
-    loop {
-        let (segment, behind) = match rest.chars().next()? {
-            quote @ ('"' | '\'') => rest[1..].split_once(quote)?,
-            _ => {
-                let end = rest
-                    .find(|character: char| {
-                        !(character.is_ascii_alphanumeric() || matches!(character, '_' | '-'))
-                    })
-                    .unwrap_or(rest.len());
-                if end == 0 {
-                    return None;
-                }
-                rest.split_at(end)
-            }
-        };
-        path.push(segment.to_owned());
-        rest = behind.trim_start();
-        match rest.strip_prefix('.') {
-            Some(next) => rest = next.trim_start(),
-            None => return Some((path, rest)),
-        }
     }
 }
 

@@ -4,7 +4,9 @@ mod destinations;
 mod document;
 mod environment;
 mod error;
+mod key_path;
 mod lines;
+mod origin;
 mod placeholder;
 mod reading;
 mod schema;
@@ -13,10 +15,12 @@ mod value;
 
 pub use destinations::{Destinations, UnknownDestination};
 pub use document::Document;
-pub(crate) use error::Problems;
 pub use error::{ConfigError, Origin, Place};
+pub(crate) use error::{Problems, known_names};
+pub(crate) use origin::hidden_within;
 pub use reading::Setting;
 pub use tables::{
     ApplicationTable, BeanTable, BrokerTable, Configuration, ConnectionFactoryTable, DeadLetterKind,
     ListenerContainerTable, ListenerTable, MessageConverterTable, Named, TemplateTable,
 };
+pub(crate) use value::boolean;

@@ -1,9 +1,13 @@
 //! Placeholders in the texts of a configuration: `${env:NAME}`, `${table.key}`, each with `:-default`; `$${` stands for
 //! `${` itself.
+//!
+//! What the environment holds is data: no placeholder is looked for in it, whichever way it came in.
 
 use std::collections::HashMap;
 
 use config::{Map, Value, ValueKind};
+
+use super::{key_path, origin};
 
 /// A placeholder that cannot be filled.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,13 +38,29 @@ struct Filler<'a> {
 
 impl Filler<'_> {
     fn walk(&self, value: &mut Value, path: &mut Vec<String>, faults: &mut Vec<(Vec<String>, Fault)>) {
-        match &mut value.kind {
-            ValueKind::String(text) if text.contains("${") => {
-                match self.text(text, &mut vec![path.join(".")]) {
-                    Ok(filled) => *text = filled,
+        match &value.kind {
+            ValueKind::String(text) if text.contains("${") && origin::variable(value).is_none() => {
+                let mut variables = Vec::new();
+                match self.text(text, &mut vec![path.clone()], &mut variables) {
+                    Ok(filled) if variables.is_empty() => value.kind = filled.into(),
+                    Ok(filled) => {
+                        let origin = origin::filled(&variables, value.origin());
+                        *value = Value::new(Some(&origin), filled);
+                    }
                     Err(fault) => faults.push((path.clone(), fault)),
                 }
             }
+            _ => self.walk_into(&mut value.kind, path, faults),
+        }
+    }
+
+    fn walk_into(
+        &self,
+        kind: &mut ValueKind,
+        path: &mut Vec<String>,
+        faults: &mut Vec<(Vec<String>, Fault)>,
+    ) {
+        match kind {
             ValueKind::Table(table) => {
                 for (key, value) in table.iter_mut() {
                     path.push(key.clone());
@@ -57,8 +77,14 @@ impl Filler<'_> {
         }
     }
 
-    /// Fills the placeholders of a text; `within` are the keys that are being filled, outermost first.
-    fn text(&self, text: &str, within: &mut Vec<String>) -> Result<String, Fault> {
+    /// Fills the placeholders of a text; `within` are the keys that are being filled, outermost first, and `variables`
+    /// takes those of the environment that are in it.
+    fn text(
+        &self,
+        text: &str,
+        within: &mut Vec<Vec<String>>,
+        variables: &mut Vec<String>,
+    ) -> Result<String, Fault> {
         let mut filled = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(start) = rest.find("${") {
@@ -74,29 +100,36 @@ impl Filler<'_> {
                 placeholder: rest[start..].to_owned(),
                 reason: "has no closing brace".to_owned(),
             })?;
-            filled.push_str(&self.placeholder(&inside[..end], within)?);
+            filled.push_str(&self.placeholder(&inside[..end], within, variables)?);
             rest = &inside[end + 1..];
         }
         filled.push_str(rest);
         Ok(filled)
     }
 
-    fn placeholder(&self, inside: &str, within: &mut Vec<String>) -> Result<String, Fault> {
+    fn placeholder(
+        &self,
+        inside: &str,
+        within: &mut Vec<Vec<String>>,
+        variables: &mut Vec<String>,
+    ) -> Result<String, Fault> {
         let fault = |reason: String| Fault { placeholder: format!("${{{inside}}}"), reason };
         let (name, default) = match inside.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
             None => (inside, None),
         };
         let found = if let Some(variable) = name.strip_prefix("env:") {
-            self.environment.get(variable).cloned()
+            let found = self.environment.get(variable).cloned();
+            note(variables, found.is_some().then_some(variable));
+            found
         } else if name.starts_with("file:") {
             return Err(fault("reads a file, which is not available yet".to_owned()));
         } else {
-            self.key(name, within).map_err(fault)?
+            self.key(name, within, variables).map_err(fault)?
         };
         match (found, default) {
             (Some(found), _) => Ok(found),
-            (None, Some(default)) => self.text(default, within),
+            (None, Some(default)) => self.text(default, within, variables),
             (None, None) => Err(fault(match name.strip_prefix("env:") {
                 Some(variable) => format!("has no default, and the environment has no variable `{variable}`"),
                 None => format!("has no default, and the configuration has no key `{name}`"),
@@ -104,18 +137,29 @@ impl Filler<'_> {
         }
     }
 
-    fn key(&self, name: &str, within: &mut Vec<String>) -> Result<Option<String>, String> {
-        let Some(value) = self.value(name) else { return Ok(None) };
-        if within.iter().any(|key| key == name) {
-            return Err(format!("stands for itself, through `{}`", within.join("` and `")));
+    fn key(
+        &self,
+        name: &str,
+        within: &mut Vec<Vec<String>>,
+        variables: &mut Vec<String>,
+    ) -> Result<Option<String>, String> {
+        let path = key_path::parse(name)
+            .ok_or_else(|| "is neither `${env:NAME}` nor the name of a key, `${table.key}`".to_owned())?;
+        let Some(value) = self.value(&path) else { return Ok(None) };
+        if within.contains(&path) {
+            let through: Vec<_> = within.iter().map(|key| format!("`{}`", key_path::written(key))).collect();
+            return Err(format!("stands for itself, through {}", through.join(" and ")));
         }
+        let from_environment = origin::variable(value);
+        note(variables, from_environment);
         match &value.kind {
             ValueKind::Table(_) | ValueKind::Array(_) | ValueKind::Nil => {
                 Err("stands for something that is no text or number".to_owned())
             }
+            ValueKind::String(text) if from_environment.is_some() => Ok(Some(text.clone())),
             ValueKind::String(text) => {
-                within.push(name.to_owned());
-                let filled = self.text(text, within).map_err(|fault| {
+                within.push(path);
+                let filled = self.text(text, within, variables).map_err(|fault| {
                     format!("stands for a text whose placeholder `{}` {}", fault.placeholder, fault.reason)
                 })?;
                 within.pop();
@@ -125,14 +169,20 @@ impl Filler<'_> {
         }
     }
 
-    fn value(&self, name: &str) -> Option<&Value> {
-        let mut segments = name.split('.');
-        let mut value = self.tree.get(segments.next()?)?;
-        for segment in segments {
+    fn value(&self, path: &[String]) -> Option<&Value> {
+        let (first, rest) = path.split_first()?;
+        let mut value = self.tree.get(first)?;
+        for segment in rest {
             let ValueKind::Table(table) = &value.kind else { return None };
             value = table.get(segment)?;
         }
         Some(value)
+    }
+}
+
+fn note(variables: &mut Vec<String>, variable: Option<&str>) {
+    if let Some(variable) = variable.filter(|variable| variables.iter().all(|noted| noted != variable)) {
+        variables.push(variable.to_owned());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads values out of a configuration's tree and collects what is wrong with them.
 
 use std::cell::RefCell;
+use std::fmt;
 use std::str::FromStr;
 
 use config::{Map, Value, ValueKind};
@@ -8,16 +9,22 @@ use config::{Map, Value, ValueKind};
 use super::error::{ConfigError, Origin, Place, Problems};
 use super::lines::Lines;
 use super::schema::{self, KeySchema, Kind, Shape};
-use super::value;
+use super::{key_path, origin, value};
 use crate::nearest::nearest;
 
-/// A value together with where it was set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A value together with where it was set. Shown for debugging without the value, which may hold a secret.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Setting<T> {
     /// The value.
     pub value: T,
     /// Where it was set.
     pub place: Place,
+}
+
+impl<T> fmt::Debug for Setting<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Setting").field("place", &self.place).finish_non_exhaustive()
+    }
 }
 
 /// One pass over a tree.
@@ -29,11 +36,6 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    /// The origin of what the program set.
-    pub(super) const CODE: &'static str = "code:";
-    /// What the origin of a value from the environment begins with, before the variable's name.
-    pub(super) const ENVIRONMENT: &'static str = "env:";
-
     pub(super) fn new(
         tree: &'a Map<String, Value>,
         file: &'a str,
@@ -53,16 +55,12 @@ impl<'a> Reading<'a> {
 
     /// Where a key was set, or its table if it is not there.
     pub(super) fn place(&self, path: &[&str]) -> Place {
-        let origin = self.value(path).and_then(Value::origin);
-        let origin = match origin {
-            Some(Self::CODE) => Origin::Code,
-            Some(origin) if origin.starts_with(Self::ENVIRONMENT) => {
-                Origin::Environment { variable: origin[Self::ENVIRONMENT.len()..].to_owned() }
-            }
-            None if self.file.is_empty() => Origin::Code,
-            Some(_) | None => Origin::File { name: self.file.to_owned(), line: self.lines.line(path) },
-        };
-        Place::new(dotted(path), origin)
+        let value = self.value(path);
+        let origin = origin::of(value, || match self.file {
+            "" => Origin::Code,
+            file => Origin::File { name: file.to_owned(), line: self.lines.line(path) },
+        });
+        Place::new(key_path::written(path), origin, value.and_then(origin::hidden))
     }
 
     fn value(&self, path: &[&str]) -> Option<&'a Value> {
@@ -261,16 +259,4 @@ impl<'a> TableReader<'a> {
         debug_assert!(schema.is_some(), "`{key}` is read but not in the schema of {:?}", self.path);
         schema.map_or("a value", |schema| schema.expects)
     }
-}
-
-/// The path with dots, its unusual names quoted as TOML wants them.
-fn dotted(path: &[&str]) -> String {
-    let plain = |name: &str| {
-        !name.is_empty()
-            && name.chars().all(|character| character.is_ascii_alphanumeric() || "_-".contains(character))
-    };
-    path.iter()
-        .map(|name| if plain(name) { (*name).to_owned() } else { format!("\"{name}\"") })
-        .collect::<Vec<_>>()
-        .join(".")
 }

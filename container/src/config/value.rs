@@ -4,8 +4,14 @@ use std::time::Duration;
 
 use config::{Value, ValueKind};
 
-/// A value as an error shows it.
+use super::origin;
+
+/// A value as an error shows it, to follow "is".
 pub(crate) fn shown(value: &Value) -> String {
+    let is_empty = matches!(&value.kind, ValueKind::String(text) if text.is_empty());
+    if let Some(hidden) = origin::hidden(value).filter(|_| !is_empty) {
+        return hidden;
+    }
     match &value.kind {
         ValueKind::Nil => "nothing".to_owned(),
         ValueKind::String(text) => format!("\"{text}\""),

@@ -55,5 +55,9 @@ fn destination(table: &TableReader<'_>) -> Option<Destination> {
             return None;
         }
     };
-    made.map_err(|source| table.problem(ConfigError::Destination { place, source })).ok()
+    made.map_err(|source| {
+        let expected = || "the physical name of a queue or a topic".to_owned();
+        table.problem(place.error(expected, |place| ConfigError::Destination { place, source }));
+    })
+    .ok()
 }

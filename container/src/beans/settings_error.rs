@@ -1,0 +1,125 @@
+//! What is wrong with a bean's settings.
+
+use std::fmt;
+
+use serde::de::{Error, Expected, Unexpected};
+
+/// What is wrong with a bean's settings, and at which key.
+#[derive(Debug)]
+pub(super) struct SettingsError {
+    /// Innermost first.
+    path: Vec<String>,
+    fault: Fault,
+}
+
+#[derive(Debug)]
+enum Fault {
+    /// A value that is not what it should be.
+    Value { found: String, expected: String },
+    /// Something about keys.
+    Keys(String),
+    /// What the type's own code says, which may quote the value.
+    Told(String),
+}
+
+impl SettingsError {
+    /// The same within the table or list at this key.
+    pub(super) fn at(mut self, key: String) -> Self {
+        self.path.push(key);
+        self
+    }
+
+    /// The same without anything that could be the value, as that comes from the environment.
+    pub(super) fn hiding(mut self, hidden: String) -> Self {
+        match &mut self.fault {
+            Fault::Value { found, .. } if self.path.is_empty() => *found = hidden,
+            Fault::Told(_) => {
+                let expected = "something else, which cannot be shown, as it could show the value".to_owned();
+                self.fault = Fault::Value { found: hidden, expected };
+            }
+            Fault::Value { .. } | Fault::Keys(_) => {}
+        }
+        self
+    }
+
+    fn new(fault: Fault) -> Self {
+        Self { path: Vec::new(), fault }
+    }
+}
+
+impl fmt::Display for SettingsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path: Vec<_> = self.path.iter().rev().map(String::as_str).collect();
+        let key = (!path.is_empty()).then(|| format!("`{}`", path.join(".")));
+        match (&self.fault, key) {
+            (Fault::Value { found, expected }, Some(key)) => {
+                write!(f, "{key} is {found}; expected {expected}")
+            }
+            (Fault::Value { found, expected }, None) => write!(f, "it is {found}; expected {expected}"),
+            (Fault::Keys(text) | Fault::Told(text), Some(key)) => write!(f, "{key}: {text}"),
+            (Fault::Keys(text) | Fault::Told(text), None) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for SettingsError {}
+
+impl Error for SettingsError {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self::new(Fault::Told(message.to_string()))
+    }
+
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Self::new(Fault::Value { found: kind(found).to_owned(), expected: expected.to_string() })
+    }
+
+    fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        let found = format!("{} that does not fit", kind(found));
+        Self::new(Fault::Value { found, expected: expected.to_string() })
+    }
+
+    fn invalid_length(length: usize, expected: &dyn Expected) -> Self {
+        Self::new(Fault::Value { found: format!("of length {length}"), expected: expected.to_string() })
+    }
+
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(Fault::Value {
+            found: "none of those that there are".to_owned(),
+            expected: one_of(expected),
+        })
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        Self::new(Fault::Keys(format!("the key `{field}` is not known; expected {}", one_of(expected))))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        Self::new(Fault::Keys(format!("the key `{field}` is missing")))
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        Self::new(Fault::Keys(format!("the key `{field}` stands there twice")))
+    }
+}
+
+fn one_of(names: &[&str]) -> String {
+    match names {
+        [] => "none".to_owned(),
+        names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+fn kind(found: Unexpected<'_>) -> &'static str {
+    match found {
+        Unexpected::Bool(_) => "true or false",
+        Unexpected::Unsigned(_) | Unexpected::Signed(_) => "a whole number",
+        Unexpected::Float(_) => "a number",
+        Unexpected::Char(_) | Unexpected::Str(_) => "a text",
+        Unexpected::Bytes(_) => "bytes",
+        Unexpected::Unit | Unexpected::Option => "nothing",
+        Unexpected::Seq => "a list",
+        Unexpected::Map => "a table",
+        // Unions of these, and what a type's own code calls it.
+        _ => "something else",
+    }
+}
