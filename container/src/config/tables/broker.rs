@@ -17,7 +17,7 @@ static SCHEMA: TableSchema = TableSchema {
     name: "broker",
     shape: Shape::Single,
     keys: &[
-        KeySchema::value("name", "a name, which is not empty"),
+        KeySchema::value("name", "a name of letters, digits, `.`, `_` and `-`"),
         KeySchema::value("memory_limit", "a size such as \"64MiB\", or a number of bytes"),
         KeySchema::value("send_deadline", DURATION),
         KeySchema::value("dead_letters", "\"individual\", \"shared\" or \"discard\""),
@@ -90,7 +90,7 @@ impl BrokerTable {
         let table = reading.table("broker")?;
         Some(Self {
             name: table
-                .value("name", |value| value::text(value).filter(|name| !name.is_empty()))
+                .value("name", |value| value::text(value).filter(|name| is_name(name)))
                 .unwrap_or_else(|| Self::DEFAULT_NAME.to_owned()),
             memory_limit: table.value("memory_limit", value::size),
             send_deadline: table.value("send_deadline", value::duration),
@@ -104,6 +104,12 @@ impl BrokerTable {
             redelivery: table.table("redelivery").map(|table| redelivery(&table)).unwrap_or_default(),
         })
     }
+}
+
+/// Whether `vm://NAME` can name it.
+fn is_name(name: &str) -> bool {
+    let fits = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
+    !name.is_empty() && name.chars().all(fits)
 }
 
 fn redelivery(table: &TableReader<'_>) -> RedeliveryPolicy {
