@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use corriere::config::{Configuration, Document, Origin};
+use corriere::core::Priority;
 use corriere::listener::Concurrency;
 use corriere::templates::ReceiveTimeout;
 
@@ -86,6 +87,27 @@ fn a_listener_needs_no_table_in_the_file() {
     let configuration = read(&[("CORRIERE__LISTENERS__ON_ORDER__CONCURRENCY", "4-16")]);
     let listener = configuration.listeners.get("on_order").unwrap();
     assert_eq!(listener.concurrency.as_ref().unwrap().value, Concurrency::new(4, 16));
+}
+
+#[test]
+fn a_name_that_only_the_program_gave_is_known_and_the_program_has_the_last_word() {
+    let mut document = document(&[
+        ("CORRIERE__TEMPLATES__FROM_CODE__PRIORITY", "7"),
+        ("CORRIERE__TEMPLATES__FROM_CODE__TIME_TO_LIVE", "1s"),
+        ("CORRIERE__TEMPLATES__MAIL_OUT__PRIORITY", "6"),
+        ("CORRIERE__BEANS__NEW__PASSWORD", "x"),
+    ]);
+    document.set("templates.from_code.time_to_live", "2s");
+    document.set("templates.\"mail.out\".receive_timeout", 5);
+    document.set("beans.new.type", "mailer");
+    let configuration = document.read(&[]).unwrap_or_else(|error| panic!("{error}"));
+    let template = configuration.templates.get("from_code").unwrap();
+    assert_eq!(template.priority, Some(Priority::new(7).unwrap()));
+    assert_eq!(template.time_to_live, Some(Duration::from_secs(2)));
+    let quoted = configuration.templates.get("mail.out").unwrap();
+    assert_eq!(quoted.priority, Some(Priority::new(6).unwrap()));
+    assert_eq!(quoted.receive_timeout, Some(ReceiveTimeout::After(Duration::from_millis(5))));
+    assert!(format!("{:?}", configuration.beans.get("new").unwrap().settings).contains("password"));
 }
 
 #[test]

@@ -90,6 +90,30 @@ fn what_the_program_sets_is_checked_like_the_file() {
 }
 
 #[test]
+fn a_key_that_the_program_sets_may_have_quoted_names() {
+    let builder = application(BASE, &[]).set("destinations.\"Orders.IN\".queue", "shop.orders");
+    let error = builder.set("listeners.'on_order'.queue", "Orders.IN").check().unwrap_err();
+    // With a table of destinations the other listeners' names are not known; this one's is.
+    assert!(texts(&error).iter().all(|error| !error.contains("Orders.IN")), "{error}");
+    for key in [
+        "",
+        "listeners.",
+        "listeners..prefetch",
+        "listeners.on order.prefetch",
+        "listeners.\"on_order.prefetch",
+    ] {
+        let error = application(BASE, &[]).set(key, 3).check().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "the program sets `{key}`, which is no key; expected names with dots between them, those with unusual \
+                 characters in quotes, such as `templates.\"order.template\".priority`"
+            )
+        );
+    }
+}
+
+#[test]
 fn a_topic_listener_has_one_worker() {
     let container = format!("{BASE}[listener_containers.default]\nconcurrency = \"1-4\"\n");
     assert_eq!(planned(&container, "on_price").settings.concurrency.to_string(), "1-1");
