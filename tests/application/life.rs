@@ -136,20 +136,47 @@ async fn two_beans_of_one_name_stop_the_start() {
 #[test]
 fn an_error_of_main_is_readable() {
     #[corriere::main]
-    async fn program() -> Result<(), Error> {
+    async fn main() -> Result<(), Error> {
         Application::from_config("no/such/config.toml")?.start().await?.run_until_shutdown().await
     }
 
-    let shown = format!("{:?}", program().unwrap_err());
+    let shown = format!("{:?}", main().unwrap_err());
     assert!(shown.starts_with("the configuration `no/such/config.toml` cannot be read: "), "{shown}");
+}
+
+/// `?` takes all that a `main` of one's own may meet, without large results.
+#[test]
+fn an_error_of_main_takes_in_all_others() {
+    fn resolves(name: &str) -> Result<corriere::core::Destination, Error> {
+        Ok(corriere::config::Destinations::of_table(Vec::new()).resolve(name)?)
+    }
+    fn marks(message: &mut Message) -> Result<(), Error> {
+        message.set_property("not a name", 1)?;
+        Ok(())
+    }
+    fn names() -> Result<corriere::core::Destination, Error> {
+        Ok(corriere::core::Destination::queue("")?)
+    }
+    fn bounds(text: &str) -> Result<corriere::listener::Concurrency, Error> {
+        Ok(text.parse()?)
+    }
+    fn mode(text: &str) -> Result<corriere::listener::Acknowledge, Error> {
+        Ok(text.parse()?)
+    }
+    assert!(matches!(resolves("a").unwrap_err(), Error::Destination(_)));
+    assert!(matches!(marks(&mut Message::text("")).unwrap_err(), Error::Client(_)));
+    assert!(names().is_err() && bounds("0").is_err() && mode("x").is_err());
+    // From here on clippy warns of every function that returns one.
+    assert!(size_of::<Error>() < 128, "{} bytes", size_of::<Error>());
+    assert!(size_of::<corriere::config::ConfigError>() < 128);
 }
 
 #[test]
 fn main_may_return_anything_and_use_everything_of_the_runtime() {
     #[corriere::main]
-    async fn program() -> Result<u8, std::num::ParseIntError> {
+    async fn main() -> Result<u8, std::num::ParseIntError> {
         tokio::spawn(async { "7".parse() }).await.unwrap()
     }
 
-    assert_eq!(program(), Ok(7));
+    assert_eq!(main(), Ok(7));
 }

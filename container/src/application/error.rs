@@ -3,11 +3,15 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use corriere_core::client::UrlError;
+use corriere_core::provider::ProviderError;
+use corriere_core::{DestinationError, MessageError};
 use corriere_templates::{ConversionError, TemplateError};
 
 use crate::beans::BeanError;
-use crate::config::ConfigError;
+use crate::config::{ConfigError, UnknownDestination};
 use crate::containers::ContainerError;
+use crate::listener::{AcknowledgeError, ConcurrencyError};
 
 /// Everything of Corriere's that an application may come to handle, so that `?` works on all of it.
 ///
@@ -17,7 +21,7 @@ use crate::containers::ContainerError;
 pub enum Error {
     /// The configuration, or what it asks for.
     #[error(transparent)]
-    Config(#[from] ConfigError),
+    Config(Box<ConfigError>),
     /// A bean that cannot be had.
     #[error(transparent)]
     Bean(#[from] BeanError),
@@ -38,7 +42,16 @@ pub enum Error {
     /// A message that could not be converted.
     #[error(transparent)]
     Conversion(#[from] ConversionError),
-    /// The client.
+    /// A name that stands for no destination.
+    #[error(transparent)]
+    Destination(Box<UnknownDestination>),
+    /// A text that is no concurrency.
+    #[error(transparent)]
+    Concurrency(#[from] ConcurrencyError),
+    /// A text that is no acknowledge mode.
+    #[error(transparent)]
+    Acknowledge(#[from] AcknowledgeError),
+    /// The client, and what its messages and destinations refuse.
     #[error(transparent)]
     Client(#[from] corriere_core::Error),
     /// The operating system's signals cannot be listened to.
@@ -47,6 +60,43 @@ pub enum Error {
     /// A second signal came while the application was stopping.
     #[error("stopped by a second signal before everything had ended")]
     Interrupted,
+}
+
+// Boxed, as an error should not make every `Result` large.
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        Self::Config(Box::new(error))
+    }
+}
+
+impl From<UnknownDestination> for Error {
+    fn from(error: UnknownDestination) -> Self {
+        Self::Destination(Box::new(error))
+    }
+}
+
+impl From<MessageError> for Error {
+    fn from(error: MessageError) -> Self {
+        Self::Client(error.into())
+    }
+}
+
+impl From<DestinationError> for Error {
+    fn from(error: DestinationError) -> Self {
+        Self::Client(error.into())
+    }
+}
+
+impl From<UrlError> for Error {
+    fn from(error: UrlError) -> Self {
+        Self::Client(error.into())
+    }
+}
+
+impl From<ProviderError> for Error {
+    fn from(error: ProviderError) -> Self {
+        Self::Client(error.into())
+    }
 }
 
 impl fmt::Debug for Error {
