@@ -51,6 +51,38 @@ async fn an_order_becomes_an_email(app: TestApp) {
     app.is_empty("orders").is_empty("emails");
 }
 
+/// The plan's number reaches the broker: of three messages, one is with the worker and the next within its prefetch.
+#[tokio::test]
+async fn the_prefetch_of_the_plan_is_what_the_broker_sends_ahead() {
+    for (table, ahead) in [("", 5), ("prefetch = 2\n", 2)] {
+        let text = format!(
+            "[broker]\nname = \"ahead{ahead}\"\n[listeners.holds]\nqueue = \"held?consumer.prefetchSize=5\"\n{table}"
+        );
+        let app = application(&text).listeners([holds::DEF]).start().await.unwrap();
+        assert_eq!(app.planned()[0].settings.prefetch, ahead);
+        let factory = app.planned()[0].settings.factory.clone();
+        let template = JmsTemplate::builder(factory).build().unwrap();
+        for number in 0..9 {
+            template.convert_and_send_to("held", &number).await.unwrap();
+        }
+        let destination = corriere::core::Destination::queue("held").unwrap();
+        let in_flight = || app.broker().unwrap().counts(&destination).unwrap_or_default().in_flight;
+        let sent_ahead = async {
+            while in_flight() < u64::from(ahead) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(secs(30), sent_ahead).await.unwrap();
+        assert_eq!(in_flight(), u64::from(ahead));
+    }
+}
+
+/// Never returns, so that what the broker sends ahead stays with the worker.
+#[jms_listener(queue = "held")]
+async fn holds(_number: u32) {
+    std::future::pending::<()>().await;
+}
+
 #[tokio::test]
 async fn a_container_is_found_by_its_listener() {
     let app = application("[broker]\nname = \"containers\"\n[listeners.on_order]\nconcurrency = \"1-2\"")

@@ -71,6 +71,23 @@ fn container_then_attribute_then_the_listeners_own_table() {
     assert_eq!(own.send_to.unwrap().to_string(), "topic://sent");
 }
 
+/// What is printed is what is used: the settings hold the one number that the workers take.
+#[test]
+fn the_prefetch_of_the_listener_wins_over_the_destinations_and_that_over_the_containers() {
+    let prefetch = |text: &str| {
+        let planned = planned(&format!("{BASE}{text}"), "on_plain_order");
+        let prefetch = planned.settings.prefetch;
+        assert!(planned.to_string().contains(&format!(", prefetch {prefetch},")), "{planned}");
+        prefetch
+    };
+    let destination = "queue = \"orders?consumer.prefetchSize=4\"\n";
+    let container = "[listener_containers.default]\nprefetch = 2\n";
+    assert_eq!(prefetch(&format!("[listeners.on_plain_order]\n{destination}")), 4);
+    assert_eq!(prefetch(&format!("[listeners.on_plain_order]\n{destination}{container}")), 4);
+    assert_eq!(prefetch(&format!("[listeners.on_plain_order]\nprefetch = 7\n{destination}{container}")), 7);
+    assert_eq!(prefetch(container), 2);
+}
+
 #[test]
 fn file_then_environment_then_program() {
     let text = format!("{BASE}[listeners.on_order]\nprefetch = 1\n");
@@ -91,10 +108,13 @@ fn what_the_program_sets_is_checked_like_the_file() {
 
 #[test]
 fn a_key_that_the_program_sets_may_have_quoted_names() {
-    let builder = application(BASE, &[]).set("destinations.\"Orders.IN\".queue", "shop.orders");
-    let error = builder.set("listeners.'on_order'.queue", "Orders.IN").check().unwrap_err();
-    // With a table of destinations the other listeners' names are not known; this one's is.
-    assert!(texts(&error).iter().all(|error| !error.contains("Orders.IN")), "{error}");
+    let planned = Application::from_document(Document::from_text("config.toml", BASE).unwrap())
+        .listeners([on_plain_order::DEF])
+        .set("destinations.\"Orders.IN\".queue", "shop.orders")
+        .set("listeners.'on_plain_order'.queue", "Orders.IN")
+        .check()
+        .unwrap();
+    assert_eq!(planned[0].settings.destination.name(), "shop.orders");
     for key in [
         "",
         "listeners.",

@@ -219,7 +219,10 @@ impl Planner<'_> {
         settings.clock = self.parts.clock.clone();
         let acknowledge = own.and_then(|own| own.acknowledge).or(listener.acknowledge).or(table.acknowledge);
         settings.acknowledge = acknowledge.unwrap_or(settings.acknowledge);
-        let prefetch = own.and_then(|own| own.prefetch).or(table.prefetch);
+        let prefetch = own
+            .and_then(|own| own.prefetch)
+            .or_else(|| settings.destination.consumer_prefetch())
+            .or(table.prefetch);
         settings.prefetch = prefetch.unwrap_or(settings.prefetch);
         settings.shutdown_timeout = table.shutdown_timeout.unwrap_or(settings.shutdown_timeout);
         Some(PlannedListener { listener, container, connection_factory, settings })

@@ -22,7 +22,8 @@ pub struct ContainerSettings {
     pub acknowledge: Acknowledge,
     /// How many workers; for a topic at most one.
     pub concurrency: Concurrency,
-    /// How many messages the broker may send ahead to each worker; 0 fetches each when a worker is ready for it.
+    /// How many messages the broker may send ahead to each worker, whatever the destination's own option says; 0 fetches
+    /// each when a worker is ready for it.
     pub prefetch: u32,
     /// Where replies go that the request names no address for.
     pub send_to: Option<Destination>,
@@ -46,19 +47,21 @@ pub struct ContainerSettings {
 }
 
 impl ContainerSettings {
-    /// The built-in defaults: one worker, `auto`, a prefetch of 10, 20 s to stop, no beans.
+    /// The built-in defaults: one worker, `auto`, the prefetch that the destination's option says or 10, 20 s to stop, no
+    /// beans.
     #[must_use]
     pub fn new(
         factory: ConnectionFactory,
         destination: Destination,
         converter: Arc<dyn MessageConverter>,
     ) -> Self {
+        let prefetch = destination.consumer_prefetch().unwrap_or(10);
         Self {
             factory,
             destination,
             acknowledge: Acknowledge::Auto,
             concurrency: Concurrency::ONE,
-            prefetch: 10,
+            prefetch,
             send_to: None,
             converter,
             shutdown_timeout: Duration::from_secs(20),

@@ -204,8 +204,7 @@ impl Worker {
     }
 
     fn prefetch(&self) -> u32 {
-        let settings = &self.shared.settings;
-        settings.destination.consumer_prefetch().unwrap_or(settings.prefetch)
+        self.shared.settings.prefetch
     }
 
     /// With so little prefetch nothing waits in the buffer of a busy worker. There the sign of work for one more worker
