@@ -88,7 +88,7 @@ async fn what_keeps_a_bean_from_being_made_stops_the_start() {
         (
             "[beans.m]\ntype = \"maler\"",
             "`beans.m.type` (config.toml, line 2): there is no bean type `maler`; did you mean `mailer`?; there is: \
-             `counter`, `mailer`, `noted`",
+             `counter`, `mailer`, `noted`, `twin`",
         ),
         (
             "[beans.m]\ntype = \"mailer\"\nurl = \"http://x\"",
@@ -118,6 +118,41 @@ async fn what_keeps_a_bean_from_being_made_stops_the_start() {
         assert_eq!(told.len(), 1, "{told:?}");
         assert_eq!(told[0], expected);
     }
+}
+
+mod one {
+    #[derive(Debug)]
+    pub(super) struct Twin;
+
+    #[corriere::bean(type = "twin")]
+    impl Twin {
+        fn new() -> Self {
+            Self
+        }
+    }
+}
+
+mod other {
+    #[derive(Debug)]
+    pub(super) struct Twin;
+
+    #[corriere::bean(type = "twin")]
+    impl Twin {
+        fn new() -> Self {
+            Self
+        }
+    }
+}
+
+/// Which of them it is would be the linker's choice.
+#[tokio::test]
+async fn a_type_name_that_two_bean_types_have_stops_the_start() {
+    let told = refused(application("[beans.t]\ntype = \"twin\"").listeners([])).await;
+    assert_eq!(
+        told,
+        ["`beans.t.type` (config.toml, line 2): the bean type `twin` is more than one: \
+          `application::beans::one::Twin` and `application::beans::other::Twin`; give each a name of its own"]
+    );
 }
 
 #[jms_listener(queue = "orders")]

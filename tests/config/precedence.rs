@@ -165,14 +165,14 @@ fn names_of_other_tables_must_be_there() {
         refused(&format!("{BASE}[message_converters.mine]\ntype = \"jsn\"")),
         [
             "`message_converters.mine.type` (config.toml, line 4): there is no message converter type `jsn`; did you mean \
-          `json`?; there is: `bytes`, `json`, `map`, `object`, `text`"
+          `json`?; there is: `bytes`, `json`, `map`, `object`, `shop`, `text`"
         ]
     );
     assert_eq!(
         refused(&format!("{BASE}[templates.t]\nmessage_converter = \"yaml\"")),
         [
             "`templates.t.message_converter` (config.toml, line 4): there is no message converter `yaml`; there is: `bytes`, \
-          `json`, `map`, `object`, `text`"
+          `json`, `map`, `object`, `shop`, `text`"
         ]
     );
     assert_eq!(
@@ -186,6 +186,35 @@ fn names_of_other_tables_must_be_there() {
             .split("; there is:")
             .next(),
         Some("`application.expect` (config.toml, line 4): the listener `on_mail` is not in this program")
+    );
+}
+
+mod shop {
+    use corriere::templates::{BytesConverter, ConverterType, TextConverter};
+    use std::sync::Arc;
+
+    corriere::__private::inventory::submit! {
+        ConverterType::new::<TextConverter>("shop", || Arc::new(TextConverter))
+    }
+    corriere::__private::inventory::submit! {
+        ConverterType::new::<BytesConverter>("shop", || Arc::new(BytesConverter))
+    }
+}
+
+/// Which of them it is would be the linker's choice.
+#[test]
+fn a_type_name_that_two_converters_have_is_refused_where_it_is_used() {
+    let both = "the message converter type `shop` is more than one: `corriere_templates::converter::bytes::BytesConverter` and \
+                `corriere_templates::converter::text::TextConverter`; give each a name of its own";
+    assert_eq!(
+        refused(&format!(
+            "{BASE}[message_converters.m]\ntype = \"shop\"\n[templates.t]\nmessage_converter = \"m\""
+        )),
+        [format!("`message_converters.m.type` (config.toml, line 4): {both}")]
+    );
+    assert_eq!(
+        refused(&format!("{BASE}[templates.t]\nmessage_converter = \"shop\"")),
+        [format!("`templates.t.message_converter` (config.toml, line 4): {both}")]
     );
 }
 

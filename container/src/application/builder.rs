@@ -171,11 +171,9 @@ impl ApplicationBuilder {
             Parts { factories: &self.factories, url: self.url.as_deref(), listeners, clock: &self.clock };
         let plan = Plan::new(&configuration, &parts, &mut problems);
         for (_, table) in configuration.beans.iter() {
-            if bean_type(&table.bean_type.value).is_none() {
-                let mut known: Vec<_> =
-                    inventory::iter::<BeanType>().map(|found| found.name.to_owned()).collect();
-                known.sort();
-                problems.push(plan::unknown_name("bean type", &table.bean_type, known));
+            let registered = inventory::iter::<BeanType>().map(|found| (found.name, (found.rust_type)()));
+            if let Err(error) = plan::check_type_name("bean type", &table.bean_type, registered) {
+                problems.push(error);
             }
         }
         problems.into_result((configuration, plan))

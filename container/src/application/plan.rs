@@ -90,7 +90,7 @@ pub(super) fn check_beans(listeners: &[PlannedListener], beans: &Beans, problems
 }
 
 /// The error for a name that is not among the known ones.
-pub(super) fn unknown_name(what: &'static str, named: &Setting<String>, known: Vec<String>) -> ConfigError {
+fn unknown_name(what: &'static str, named: &Setting<String>, known: Vec<String>) -> ConfigError {
     let expected = || format!("the name of a {what}; {}", known_names("there is", &known));
     named.place.error(expected, |place| ConfigError::UnknownName {
         place,
@@ -99,6 +99,40 @@ pub(super) fn unknown_name(what: &'static str, named: &Setting<String>, known: V
         nearest: nearest(&named.value, known.iter().map(String::as_str)),
         known: known.clone(),
     })
+}
+
+/// Checks that a type name in the configuration is that of exactly one type; `registered` are all, by name and Rust type.
+pub(super) fn check_type_name(
+    what: &'static str,
+    named: &Setting<String>,
+    registered: impl Iterator<Item = (&'static str, &'static str)>,
+) -> Result<(), ConfigError> {
+    let registered: Vec<_> = registered.collect();
+    let mut rust_types: Vec<_> = registered
+        .iter()
+        .filter(|(name, _)| *name == named.value)
+        .map(|(_, rust_type)| format!("`{rust_type}`"))
+        .collect();
+    // The linker's order means nothing.
+    rust_types.sort();
+    match rust_types.len() {
+        1 => Ok(()),
+        0 => {
+            let mut known: Vec<_> = registered.iter().map(|(name, _)| (*name).to_owned()).collect();
+            known.sort();
+            known.dedup();
+            Err(unknown_name(what, named, known))
+        }
+        _ => {
+            let expected = || format!("the name of one {what}; it is that of {}", rust_types.join(" and "));
+            Err(named.place.error(expected, |place| ConfigError::SameTypeName {
+                place,
+                what,
+                name: named.value.clone(),
+                rust_types: rust_types.clone(),
+            }))
+        }
+    }
 }
 
 struct Planner<'a> {
@@ -111,8 +145,9 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn check_converters(&mut self) {
         for (_, table) in self.configuration.message_converters.iter() {
-            if ConverterType::named(&table.converter_type.value).is_none() {
-                self.unknown("message converter type", &table.converter_type, converter_types());
+            let checked = check_type_name("message converter type", &table.converter_type, converter_types());
+            if let Err(error) = checked {
+                self.problems.push(error);
             }
         }
     }
@@ -335,14 +370,24 @@ impl Planner<'_> {
         let tables = &self.configuration.message_converters;
         let table = tables.get(&named.value);
         let type_name = table.map_or(&named.value, |table| &table.converter_type.value);
-        if let Some(found) = ConverterType::named(type_name) {
-            return Some((found.build)());
-        }
-        if table.is_none() {
-            let mut known: Vec<_> = tables.names().map(str::to_owned).chain(converter_types()).collect();
-            known.sort();
-            known.dedup();
-            self.unknown("message converter", named, known);
+        let mut found = ConverterType::named(type_name);
+        match (found.next(), found.next(), table) {
+            (Some(only), None, _) => return Some((only.build)()),
+            // What is wrong with the type name of a table is said already.
+            (_, _, Some(_)) => {}
+            (None, ..) => {
+                let types = converter_types().map(|(name, _)| name.to_owned());
+                let mut known: Vec<_> = tables.names().map(str::to_owned).chain(types).collect();
+                known.sort();
+                known.dedup();
+                self.unknown("message converter", named, known);
+            }
+            (Some(_), Some(_), None) => {
+                let refused = check_type_name("message converter type", named, converter_types());
+                if let Err(error) = refused {
+                    self.problems.push(error);
+                }
+            }
         }
         None
     }
@@ -386,8 +431,7 @@ fn in_attribute<T>(listener: &ListenerDef, key: &str, value: T) -> Setting<T> {
     Setting { value, place: Place::in_code(format!("#[jms_listener] {}: {key}", listener.id)) }
 }
 
-fn converter_types() -> Vec<String> {
-    let mut names: Vec<_> = ConverterType::all().map(|converter| converter.name.to_owned()).collect();
-    names.sort();
-    names
+/// The names of all converter types, with their Rust types.
+fn converter_types() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ConverterType::all().map(|converter| (converter.name, (converter.rust_type)()))
 }

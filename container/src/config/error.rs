@@ -100,6 +100,18 @@ pub enum ConfigError {
         /// Of these, the nearest.
         nearest: Option<String>,
     },
+    /// A type name that more than one type is registered under.
+    #[error("{place}: the {what} `{name}` is more than one: {}; give each a name of its own", rust_types.join(" and "))]
+    SameTypeName {
+        /// The key that refers to it.
+        place: Place,
+        /// What the name is of.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The Rust types that have it.
+        rust_types: Vec<String>,
+    },
     /// Something names no connection factory, and there is not exactly one.
     #[error(
         "{user} has no connection factory: {place} is missing, and it cannot be guessed; {}",

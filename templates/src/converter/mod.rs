@@ -137,36 +137,47 @@ impl dyn MessageConverter {
 /// use corriere_templates::{ConverterType, JsonConverter};
 ///
 /// inventory::submit! {
-///     ConverterType { name: "orders", build: || Arc::new(JsonConverter::new().type_id("Order", "shop.order")) }
+///     ConverterType::new::<JsonConverter>("orders", || Arc::new(JsonConverter::new().type_id("Order", "shop.order")))
 /// }
 ///
-/// assert!(ConverterType::named("orders").is_some());
+/// assert_eq!(ConverterType::named("orders").count(), 1);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ConverterType {
     /// What stands behind `type =`.
     pub name: &'static str,
+    /// The Rust type, for messages.
+    pub rust_type: fn() -> &'static str,
     /// Makes a converter of this type.
     pub build: fn() -> Arc<dyn MessageConverter>,
 }
 
 inventory::collect!(ConverterType);
 
-inventory::submit!(ConverterType { name: "json", build: || Arc::new(JsonConverter::new()) });
-inventory::submit!(ConverterType { name: "text", build: || Arc::new(TextConverter) });
-inventory::submit!(ConverterType { name: "bytes", build: || Arc::new(BytesConverter) });
-inventory::submit!(ConverterType { name: "map", build: || Arc::new(MapConverter) });
-inventory::submit!(ConverterType { name: "object", build: || Arc::new(ObjectConverter::new()) });
+inventory::submit!(ConverterType::new::<JsonConverter>("json", || Arc::new(JsonConverter::new())));
+inventory::submit!(ConverterType::new::<TextConverter>("text", || Arc::new(TextConverter)));
+inventory::submit!(ConverterType::new::<BytesConverter>("bytes", || Arc::new(BytesConverter)));
+inventory::submit!(ConverterType::new::<MapConverter>("map", || Arc::new(MapConverter)));
+inventory::submit!(ConverterType::new::<ObjectConverter>("object", || Arc::new(ObjectConverter::new())));
 
 impl ConverterType {
+    /// The converter `C` under this name.
+    #[must_use]
+    pub const fn new<C: MessageConverter>(
+        name: &'static str,
+        build: fn() -> Arc<dyn MessageConverter>,
+    ) -> Self {
+        Self { name, rust_type: type_name::<C>, build }
+    }
+
     /// All converter types that are linked into this program, in no order.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         inventory::iter::<Self>.into_iter()
     }
 
-    /// The converter type of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<&'static Self> {
-        Self::all().find(|converter| converter.name == name)
+    /// The converter types of this name. More than one is a mistake that an application refuses, as only the linker's
+    /// order would choose.
+    pub fn named(name: &str) -> impl Iterator<Item = &'static Self> {
+        Self::all().filter(move |converter| converter.name == name)
     }
 }

@@ -51,7 +51,7 @@ fn parcel() -> Parcel {
 }
 
 fn converter(name: &str) -> Arc<dyn MessageConverter> {
-    (ConverterType::named(name).unwrap().build)()
+    (ConverterType::named(name).next().unwrap().build)()
 }
 
 fn text_property(message: &Message, name: &str) -> Option<String> {
@@ -260,7 +260,7 @@ fn an_object_says_what_it_is_and_a_foreign_one_is_refused() {
 #[test]
 fn every_converter_is_known_by_its_name() {
     for name in ["json", "text", "bytes", "map", "object"] {
-        assert!(ConverterType::named(name).is_some(), "{name}");
+        assert_eq!(ConverterType::named(name).count(), 1, "{name}");
     }
-    assert!(ConverterType::named("xml").is_none());
+    assert!(ConverterType::named("xml").next().is_none());
 }
