@@ -90,15 +90,18 @@ pub(super) fn check_beans(listeners: &[PlannedListener], beans: &Beans, problems
 }
 
 /// The error for a name that is not among the known ones.
-fn unknown_name(what: &'static str, named: &Setting<String>, known: Vec<String>) -> ConfigError {
-    let expected = || format!("the name of a {what}; {}", known_names("there is", &known));
-    named.place.error(expected, |place| ConfigError::UnknownName {
-        place,
-        what,
-        name: named.value.clone(),
-        nearest: nearest(&named.value, known.iter().map(String::as_str)),
-        known: known.clone(),
-    })
+pub(super) fn unknown_name(what: &'static str, named: &Setting<String>, known: Vec<String>) -> ConfigError {
+    let expected = format!("the name of a {what}; {}", known_names("there is", &known));
+    named.place.error(
+        || expected,
+        |place| ConfigError::UnknownName {
+            place,
+            what,
+            name: named.value.clone(),
+            nearest: nearest(&named.value, known.iter().map(String::as_str)),
+            known,
+        },
+    )
 }
 
 /// Checks that a type name in the configuration is that of exactly one type; `registered` are all, by name and Rust type.
