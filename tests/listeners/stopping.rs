@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use corriere::containers::{ContainerState, EndKind, ListenerContainer};
-use corriere::core::SendOptions;
+use corriere::core::ConnectionFactory;
 use corriere::prelude::*;
 use tokio::sync::OnceCell;
 
-use crate::support::{HANG, Log, World, in_time, queue, until};
+use crate::support::{HANG, Log, World, in_time, until};
 
 #[jms_listener(queue = "a", concurrency = "1")]
 async fn at_the_gate(text: String, log: Bean<Log>) {
@@ -175,28 +175,20 @@ async fn a_message_that_was_settled_before_its_run_hung_is_not_said_to_come_agai
     assert_eq!(world.counts("a").pending, 0);
 }
 
-#[jms_listener(queue = "a", ack = "transacted", concurrency = "6-6")]
-async fn hangs_in_its_commit(_text: String, session: Session, log: Bean<Log>) -> Result<(), ListenerError> {
-    let large = Message::bytes(vec![0; 2_000_000]);
-    let audit = queue("audit");
-    let options = SendOptions { deadline: Some(secs(3_600)), ..SendOptions::default() };
-    let send = session.send(&audit, &large, &options);
-    // The commit waits for the send, and the send for memory.
-    let commit = async {
-        log.add("commits");
-        session.commit().await
-    };
-    tokio::try_join!(send, commit)?;
-    Ok(())
+#[jms_listener(queue = "a", concurrency = "6-6")]
+async fn six_at_the_gate(text: String, log: Bean<Log>) {
+    log.add(&text);
+    log.pass_gate().await;
 }
 
 #[tokio::test]
-async fn many_messages_that_cannot_be_given_back_are_waited_for_together() {
-    let settings = corriere_broker::Settings { memory_limit: 1_000_000, ..Default::default() };
-    let world = World::with(settings).await;
+async fn many_messages_whose_return_is_not_confirmed_are_waited_for_together() {
+    let world = World::new().await;
+    let factory = ConnectionFactory::from_url(&format!("mute://{}", world.broker.name())).unwrap();
     let container = world
-        .start_with(hangs_in_its_commit::DEF, |settings| {
-            settings.shutdown_timeout = Duration::from_millis(10)
+        .start_with(six_at_the_gate::DEF, |settings| {
+            settings.factory = factory;
+            settings.shutdown_timeout = Duration::from_millis(10);
         })
         .await;
     for number in 0..6 {
