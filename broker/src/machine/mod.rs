@@ -134,8 +134,13 @@ impl Machine {
     /// Of the pending messages of a destination: those that are not to be delivered before a moment after `now`.
     #[must_use]
     pub fn delayed(&self, destination: &Destination, now: Timestamp) -> u64 {
-        let queues = self.queues.values().filter(|queue| queue.destination == *destination);
-        queues.flat_map(Queue::positions).filter(|(_, entry)| entry.not_before > now).count() as u64
+        if destination.is_topic() {
+            return self
+                .topic_names
+                .get(destination.name())
+                .map_or(0, |topic| self.topic_delayed(*topic, now));
+        }
+        self.queue(destination).map_or(0, |queue| queue.delayed(now))
     }
 
     /// Bytes of messages in memory: of each live one once, those of open transactions included.

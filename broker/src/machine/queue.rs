@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use corriere_core::{Destination, Timestamp};
 
@@ -65,10 +66,16 @@ pub(super) struct Queue {
     pub(super) counts: Counts,
     entries: BTreeMap<Position, Entry>,
     ready: BTreeSet<Position>,
+    /// What waits for its next delivery, reserved or not, by when that may be.
+    later: BTreeSet<(Timestamp, Position)>,
     /// Subscriptions with room, those longest without a message first.
     ring: BTreeSet<(u64, SubscriptionKey)>,
     next_sequence: u64,
     next_turn: u64,
+}
+
+impl Position {
+    const FIRST: Self = Self { band: 0, sequence: 0 };
 }
 
 impl Queue {
@@ -82,6 +89,7 @@ impl Queue {
             counts: Counts::default(),
             entries: BTreeMap::new(),
             ready: BTreeSet::new(),
+            later: BTreeSet::new(),
             ring: BTreeSet::new(),
             next_sequence: 0,
             next_turn: 0,
@@ -122,32 +130,36 @@ impl Queue {
     /// Takes a message out for good. What became of it is for the caller to count.
     pub(super) fn remove(&mut self, position: Position) -> Option<Entry> {
         let entry = self.entries.remove(&position)?;
-        self.leave(position, entry.place);
+        self.leave(position, entry.place, entry.not_before);
         self.counts.pending -= 1;
         Some(entry)
     }
 
-    /// Changes who has a message.
+    /// Changes who has a message. While nobody has it, its `not_before` stays.
     pub(super) fn put(&mut self, position: Position, place: Place) {
         let Some(entry) = self.entries.get_mut(&position) else { return };
-        let left = std::mem::replace(&mut entry.place, place);
-        self.leave(position, left);
+        let (left, not_before) = (std::mem::replace(&mut entry.place, place), entry.not_before);
+        self.leave(position, left, not_before);
         match place {
             Place::Ready => {
                 self.ready.insert(position);
             }
             Place::InFlight => self.counts.in_flight += 1,
-            Place::Delayed | Place::Reserved(_) => {}
+            Place::Delayed | Place::Reserved(_) => {
+                self.later.insert((not_before, position));
+            }
         }
     }
 
-    fn leave(&mut self, position: Position, place: Place) {
+    fn leave(&mut self, position: Position, place: Place, not_before: Timestamp) {
         match place {
             Place::Ready => {
                 self.ready.remove(&position);
             }
             Place::InFlight => self.counts.in_flight -= 1,
-            Place::Delayed | Place::Reserved(_) => {}
+            Place::Delayed | Place::Reserved(_) => {
+                self.later.remove(&(not_before, position));
+            }
         }
     }
 
@@ -176,6 +188,12 @@ impl Queue {
     pub(super) fn last_turn(&mut self) -> u64 {
         self.next_turn += 1;
         self.next_turn
+    }
+
+    /// How many messages are not to be delivered before a moment after `now`.
+    pub(super) fn delayed(&self, now: Timestamp) -> u64 {
+        let after = now.saturating_add(Duration::from_millis(1));
+        self.later.range((after, Position::FIRST)..).count() as u64
     }
 
     /// All positions, in order.

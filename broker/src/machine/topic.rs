@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use corriere_core::Destination;
+use corriere_core::{Destination, Timestamp};
 
 use super::Machine;
 use super::memory::Held;
@@ -73,6 +73,12 @@ impl Machine {
             }
         }
         self.memory.release(held);
+    }
+
+    /// How many messages of all its subscriptions are not to be delivered before a moment after `now`.
+    pub(super) fn topic_delayed(&self, topic: TopicKey, now: Timestamp) -> u64 {
+        let queues = self.topics[topic.0].bound.values().filter_map(|queue| self.queues.get(queue));
+        queues.map(|queue| queue.delayed(now)).sum()
     }
 
     /// The counts of all subscriptions of a topic together.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use corriere_core::RedeliveryPolicy;
 use corriere_core::provider::{AckKind, Cause, CauseKind, Command, Credit};
+use corriere_core::{Destination, RedeliveryPolicy};
 
 use super::world::*;
 use corriere_broker::machine::Input;
@@ -320,4 +320,33 @@ fn what_a_closed_consumer_gives_back_is_reserved_for_nobody() {
     let other = world.consumer(connection, &orders, window(1));
     world.advance(SECOND);
     assert_eq!(counted(&world.received(other)), [(1, 2)]);
+}
+
+#[test]
+fn what_is_delayed_is_counted_by_destination_until_it_is_due() {
+    let mut world = World::new();
+    let connection = world.connect();
+    let [orders, prices] = [queue("orders"), Destination::topic("prices").unwrap()];
+    let readers =
+        [world.consumer(connection, &orders, window(5)), world.consumer(connection, &prices, window(5))];
+    let other = world.consumer(connection, &prices, window(5));
+    for destination in [&orders, &prices] {
+        for sequence in 1..=3 {
+            world.send(connection, message(destination, sequence));
+        }
+    }
+    for reader in readers {
+        world.ack(reader, 1, 2, failed());
+    }
+    world.ack(other, 1, 1, failed());
+    let delayed = |world: &World| [&orders, &prices].map(|to| world.machine.delayed(to, world.now));
+    assert_eq!(delayed(&world), [2, 3]);
+    // The reservation ends, and the delay stays.
+    world.close(readers[0], 2);
+    assert_eq!(delayed(&world), [2, 3]);
+    world.advance(SECOND - Duration::from_millis(1));
+    assert_eq!(delayed(&world), [2, 3]);
+    world.advance(Duration::from_millis(1));
+    assert_eq!(delayed(&world), [0, 0]);
+    assert_eq!(world.machine.delayed(&queue("prices"), world.now), 0, "there is no queue of that name");
 }
