@@ -6,7 +6,7 @@ use corriere_core::AcknowledgeMode::{Auto, Client};
 use corriere_core::provider::ProviderError;
 use corriere_core::{Error, Message, SendOptions};
 
-use crate::support::{TestBroker, next, others_run, queue, see, send_text, settings, text, within};
+use crate::support::{TestBroker, first, next, others_run, queue, see, send_text, settings, text, within};
 
 const LIMIT: u64 = 10_000;
 
@@ -120,6 +120,26 @@ async fn a_single_message_beyond_the_limit_is_taken_when_nothing_else_is_there()
         assert_eq!(next(&consumer).await.as_bytes().unwrap().len(), 50_000);
     }
     assert_eq!(broker.broker.memory_used(), 0);
+}
+
+#[tokio::test]
+async fn a_message_beyond_the_limit_that_waits_is_passed_by_other_producers() {
+    let broker = full();
+    let q = queue("q");
+    let session = broker.session(Auto).await;
+    send_text(&session, &q, "m1").await;
+    let to = q.clone();
+    let greedy = broker.session(Auto).await;
+    let oversized = tokio::spawn(async move {
+        greedy.send(&to, &Message::bytes(vec![7; 50_000]), &SendOptions::default()).await
+    });
+    others_run().await;
+    assert!(!oversized.is_finished());
+    send_text(&session, &q, "m2").await;
+    let consumer = session.create_consumer(&q).await.unwrap();
+    assert_eq!(see(&consumer, 2).await, [first("m1"), first("m2")]);
+    within(oversized).await.unwrap().unwrap();
+    assert_eq!(next(&consumer).await.as_bytes().unwrap().len(), 50_000);
 }
 
 #[tokio::test]

@@ -208,9 +208,10 @@ impl Machine {
 
     /// Ends a connection with all it opened. Its sends that wait for memory were never accepted, and end with it.
     pub(super) fn end_connection(&mut self, key: ConnectionKey, cause: &Cause) {
-        for parked in self.unpark(|parked| parked.connection == key) {
-            self.forget_parked(&parked);
-            self.confirm(parked.ticket, Err(ProviderError::Lost));
+        for number in self.memory.line.of_connection(key) {
+            if let Some(parked) = self.unpark(number) {
+                self.confirm(parked.ticket, Err(ProviderError::Lost));
+            }
         }
         self.roll_back_all(key, cause);
         let Some(connection) = self.connections.get(&key) else { return };

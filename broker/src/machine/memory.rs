@@ -1,12 +1,12 @@
 //! The memory that messages hold, and the sends that wait for some.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use corriere_core::Message;
 use corriere_core::provider::{ProviderError, Send};
-use corriere_core::{Message, Timestamp};
 
 use super::Machine;
+use super::line::{Line, Parked};
 use super::step::{ConnectionKey, Ticket};
 use super::time_index::Timer;
 use crate::store::StoredId;
@@ -22,30 +22,18 @@ pub(super) struct Held {
     size: u64,
 }
 
-/// A send that waits for memory.
-#[derive(Debug)]
-pub(super) struct Parked {
-    pub(super) connection: ConnectionKey,
-    pub(super) ticket: Ticket,
-    pub(super) send: Send,
-    since: Timestamp,
-    deadline: Timestamp,
-}
-
 /// What is used of the limit, and who waits.
 #[derive(Debug)]
 pub(super) struct Memory {
     limit: u64,
     used: u64,
     last_id: u64,
-    /// In the order of their arrival: nobody overtakes, so a large message is not starved by small ones.
-    parked: BTreeMap<u64, Parked>,
-    next_parked: u64,
+    pub(super) line: Line,
 }
 
 impl Memory {
     pub(super) fn new(limit: u64) -> Self {
-        Self { limit, used: 0, last_id: 0, parked: BTreeMap::new(), next_parked: 0 }
+        Self { limit, used: 0, last_id: 0, line: Line::default() }
     }
 
     pub(super) fn used(&self) -> u64 {
@@ -68,46 +56,42 @@ impl Memory {
     }
 }
 
-/// Whether a message may come in. A single one above the limit may when nothing else is there.
-fn fits(used: u64, limit: u64, message: &Message) -> bool {
-    used == 0 || used.saturating_add(message.size() as u64) <= limit
-}
-
 impl Machine {
     /// Whether a new send has to wait.
-    pub(super) fn must_park(&self, message: &Message) -> bool {
-        !self.memory.parked.is_empty() || !fits(self.memory.used, self.memory.limit, message)
+    pub(super) fn must_park(&self, connection: ConnectionKey, send: &Send) -> bool {
+        let Memory { limit, used, line, .. } = &self.memory;
+        let size = send.message.size() as u64;
+        if line.has((connection, send.producer)) {
+            return true;
+        }
+        let fits = *used == 0 || used.saturating_add(size) <= *limit;
+        !fits || !line.is_clear()
     }
 
     /// Lets a send wait for memory, up to its deadline.
     pub(super) fn park(&mut self, connection: ConnectionKey, ticket: Ticket, send: Send) {
         let wait = send.deadline.unwrap_or(self.settings.send_deadline);
         let deadline = self.now.saturating_add(wait);
-        if let Some(transaction) = self.transaction_of(connection, &send) {
-            transaction.parked += 1;
-        }
-        let parked = Parked { connection, ticket, send, since: self.now, deadline };
+        let size = send.message.size() as u64;
+        let is_oversized = size > self.memory.limit;
+        let transaction = send.transaction.clone().map(|transaction| (connection, transaction));
+        let parked = Parked { connection, ticket, send, size, is_oversized, since: self.now, deadline };
         if deadline <= self.now {
             self.refuse_parked(parked);
             return;
         }
-        let number = self.memory.next_parked;
-        self.memory.next_parked += 1;
-        self.memory.parked.insert(number, parked);
+        let number = self.memory.line.add(parked);
         self.timers.insert(deadline, Timer::SendDeadline(number));
+        if let Some(transaction) = transaction.and_then(|key| self.transactions.get_mut(&key)) {
+            transaction.parked.insert(number);
+        }
     }
 
     /// Admits parked sends as far as memory reaches.
     pub(super) fn admit_parked(&mut self) {
-        while let Some(first) = self.memory.parked.first_entry() {
-            if !fits(self.memory.used, self.memory.limit, &first.get().send.message) {
-                break;
-            }
-            let (number, parked) = first.remove_entry();
-            self.timers.remove(parked.deadline, Timer::SendDeadline(number));
-            if let Some(transaction) = self.transaction_of(parked.connection, &parked.send) {
-                transaction.parked -= 1;
-            }
+        while let Some(number) = self.memory.line.next(self.memory.used, self.memory.limit)
+            && let Some(parked) = self.unpark(number)
+        {
             let transaction = parked.send.transaction.clone();
             self.accept(parked.connection, parked.ticket, parked.send);
             if let Some(transaction) = transaction {
@@ -118,7 +102,7 @@ impl Machine {
 
     /// The deadline of a parked send has come.
     pub(super) fn parked_too_long(&mut self, number: u64) {
-        if let Some(parked) = self.memory.parked.remove(&number) {
+        if let Some(parked) = self.unpark(number) {
             self.refuse_parked(parked);
         }
     }
@@ -132,7 +116,6 @@ impl Machine {
             limit: self.memory.limit,
         };
         if let Some(transaction) = self.transaction_of(parked.connection, &parked.send) {
-            transaction.parked -= 1;
             transaction.fail(&error);
         }
         self.confirm(parked.ticket, Err(error));
@@ -141,19 +124,13 @@ impl Machine {
         }
     }
 
-    /// Notes the end of a parked send whose sender is gone.
-    pub(super) fn forget_parked(&mut self, parked: &Parked) {
+    /// Takes a parked send out of the line, and out of what its transaction waits for.
+    pub(super) fn unpark(&mut self, number: u64) -> Option<Parked> {
+        let parked = self.memory.line.remove(number)?;
+        self.timers.remove(parked.deadline, Timer::SendDeadline(number));
         if let Some(transaction) = self.transaction_of(parked.connection, &parked.send) {
-            transaction.parked -= 1;
+            transaction.parked.remove(&number);
         }
-    }
-
-    /// Takes the parked sends of a connection, or of one transaction of it, out of the line.
-    pub(super) fn unpark(&mut self, mut which: impl FnMut(&Parked) -> bool) -> Vec<Parked> {
-        let taken: Vec<_> = self.memory.parked.extract_if(.., |_, parked| which(parked)).collect();
-        for (number, parked) in &taken {
-            self.timers.remove(parked.deadline, Timer::SendDeadline(*number));
-        }
-        taken.into_iter().map(|(_, parked)| parked).collect()
+        Some(parked)
     }
 }

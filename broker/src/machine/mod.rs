@@ -3,7 +3,7 @@
 //! No thread, clock, socket, file or tokio type is owned here, and no store is called: effects name work, inputs bring
 //! its results. So any history can be replayed from a seed and compared with a model.
 //!
-//! A message goes from `sending` (past `memory`, where it may have to wait) to `delivery`, which takes it through its
+//! A message goes from `sending` (past `memory`, where it may have to wait in `line`) to `delivery`, which takes it through its
 //! `queue` to a `subscription`, back, and out: by `acknowledge`, by a `transaction`, or as a `dead_letter`. `step` takes
 //! the inputs, keeps what waits for the store, and collects the effects.
 //!
@@ -16,6 +16,7 @@ mod acknowledge;
 mod connection;
 mod dead_letter;
 mod delivery;
+mod line;
 mod memory;
 mod queue;
 mod sending;

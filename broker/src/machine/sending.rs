@@ -25,7 +25,7 @@ impl Machine {
         if let Err(error) = self.check_send(connection, &send) {
             self.spoil(connection, send.transaction.as_ref(), &error);
             self.confirm(ticket, Err(error));
-        } else if self.must_park(&send.message) {
+        } else if self.must_park(connection, &send) {
             self.park(connection, ticket, send);
         } else {
             self.accept(connection, ticket, send);

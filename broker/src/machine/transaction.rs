@@ -1,5 +1,6 @@
 //! Local transactions over sends and acknowledgements.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use corriere_core::provider::{Capability, Cause, Confirmation, ProviderError, Send};
@@ -22,8 +23,8 @@ pub(super) type TransactionKey = (ConnectionKey, TransactionId);
 pub(super) struct Transaction {
     /// The identity of the connection, which the store knows it by.
     owner: ConnectionId,
-    /// Sends of it that wait for memory.
-    pub(super) parked: usize,
+    /// Sends of it that wait for memory, by their numbers in the line.
+    pub(super) parked: BTreeSet<u64>,
     sends: Vec<(Target, Arc<Held>)>,
     acknowledged: Vec<Acknowledged>,
     /// The first thing that failed in it; it can only be rolled back.
@@ -53,7 +54,7 @@ impl Transaction {
     fn new(owner: ConnectionId) -> Self {
         Self {
             owner,
-            parked: 0,
+            parked: BTreeSet::new(),
             sends: Vec::new(),
             acknowledged: Vec::new(),
             failure: None,
@@ -179,7 +180,7 @@ impl Machine {
             self.confirm(ticket, Err(rolled_back(key, &reason)));
             return;
         }
-        if transaction.parked > 0 {
+        if !transaction.parked.is_empty() {
             return;
         }
         let Some(name) = self.store_transaction(key) else { return };
@@ -308,10 +309,12 @@ impl Machine {
 
     /// Makes nothing of a transaction take effect.
     fn undo(&mut self, key: &TransactionKey, cause: Option<Cause>, reason: &str) {
-        for parked in self
-            .unpark(|parked| parked.connection == key.0 && parked.send.transaction.as_ref() == Some(&key.1))
-        {
-            self.confirm(parked.ticket, Err(rolled_back(key, reason)));
+        let parked =
+            self.transactions.get_mut(key).map(|transaction| std::mem::take(&mut transaction.parked));
+        for number in parked.unwrap_or_default() {
+            if let Some(parked) = self.unpark(number) {
+                self.confirm(parked.ticket, Err(rolled_back(key, reason)));
+            }
         }
         if self.has_stored_sends(key)
             && let Some(name) = self.store_transaction(key)

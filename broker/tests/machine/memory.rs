@@ -69,6 +69,69 @@ fn a_message_above_the_limit_is_admitted_alone_and_only_alone() {
 }
 
 #[test]
+fn a_message_above_the_limit_holds_up_nobody_but_its_own_producer() {
+    let mut world = limited(3);
+    let orders = queue("orders");
+    let [greedy, modest] = [world.connect(), world.connect()];
+    world.send(modest, message(&orders, 1));
+    let oversized = world.send(greedy, large(&orders, 50_000));
+    let behind = world.send(greedy, message(&orders, 2));
+    for sequence in 3..=4 {
+        let passing = world.send(modest, message(&orders, sequence));
+        assert_eq!(world.outcome(passing), DONE, "there is room for {sequence}");
+    }
+    let waiting = world.send(modest, message(&orders, 5));
+    assert_eq!([oversized, behind, waiting].map(|send| world.outcome(send)), [None; 3]);
+    let consumer = world.consumer(modest, &orders, window(9));
+    world.ack(consumer, 1, 1, AckKind::Standard);
+    assert_eq!([oversized, behind, waiting].map(|send| world.outcome(send)), [None, None, DONE]);
+    world.ack(consumer, 2, 4, AckKind::Standard);
+    assert_eq!([oversized, behind].map(|send| world.outcome(send)), [DONE, None], "it is there alone");
+    world.ack(consumer, 5, 5, AckKind::Standard);
+    assert_eq!(world.outcome(behind), DONE);
+    assert_eq!(sequences(&world.received(consumer)), [1, 3, 4, 5, 1, 2]);
+}
+
+#[test]
+fn what_waits_behind_a_message_above_the_limit_goes_on_when_that_fails() {
+    let mut world = limited(3);
+    let orders = queue("orders");
+    let [greedy, modest] = [world.connect(), world.connect()];
+    world.send(modest, message(&orders, 1));
+    let patience = [1, 2, 9].map(Duration::from_secs);
+    let messages = [large(&orders, 50_000), large(&orders, 50_000), message(&orders, 2)];
+    let [first, second, behind] = std::array::from_fn(|index| {
+        let (message, deadline) = (Arc::new(messages[index].clone()), Some(patience[index]));
+        let send = Send { producer: ProducerId(1), message, transaction: None, deadline };
+        world.submit(greedy, Command::Send(send))
+    });
+    world.advance(Duration::from_secs(1));
+    assert!(matches!(world.outcome(first), Some(Err(ProviderError::MemoryFull { .. }))));
+    assert_eq!([second, behind].map(|send| world.outcome(send)), [None, None]);
+    world.advance(Duration::from_secs(1));
+    assert!(matches!(world.outcome(second), Some(Err(ProviderError::MemoryFull { .. }))));
+    assert_eq!(world.outcome(behind), DONE);
+}
+
+#[test]
+fn a_rollback_does_not_walk_the_sends_that_wait() {
+    let mut world = limited(1);
+    let orders = queue("orders");
+    let [crowd, other] = [world.connect(), world.connect()];
+    world.send(crowd, message(&orders, 1));
+    for sequence in 2..=20_000 {
+        world.send(crowd, message(&orders, sequence));
+    }
+    let started = std::time::Instant::now();
+    for transaction in 1..=20_000 {
+        world.begin(other, transaction);
+        world.roll_back(other, transaction);
+    }
+    // A walk over all that wait at each rollback would be 4 * 10^8 looks and take far longer, even on a busy machine.
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+}
+
+#[test]
 fn a_send_that_waited_too_long_fails_by_name_while_acknowledgements_go_on() {
     let mut world = limited(1);
     let (connection, orders) = (world.connect(), queue("orders"));

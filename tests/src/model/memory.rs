@@ -1,6 +1,7 @@
 //! Memory: what is counted, who is parked, who is admitted.
 
 use corriere_broker::machine::{ConnectionKey, Ticket};
+use corriere_core::Message;
 use corriere_core::provider::Send;
 
 use super::session::{Entering, Origin, Parked, TransactedSend};
@@ -29,39 +30,64 @@ impl Model {
         used == 0 || used + size as u64 <= self.settings.memory_limit
     }
 
-    /// A send arrives. Who comes while others are parked is parked behind them.
+    fn is_oversized(&self, message: &Message) -> bool {
+        message.size() as u64 > self.settings.memory_limit
+    }
+
+    /// A send arrives. It stands behind all that are parked, and is admitted at once if its turn is now.
     pub(super) fn send(&mut self, connection: ConnectionKey, ticket: Ticket, send: &Send) {
         let wait = send.deadline.unwrap_or(self.settings.send_deadline);
-        let parked = Parked {
+        self.parked.push(Parked {
             connection,
+            producer: send.producer,
             ticket,
             message: std::sync::Arc::clone(&send.message),
             transaction: send.transaction.clone(),
             deadline: self.now.saturating_add(wait),
-        };
-        if self.parked.is_empty() && self.fits(send.message.size()) {
+        });
+        if self.next_admitted() == Some(self.parked.len() - 1)
+            && let Some(parked) = self.parked.pop()
+        {
             self.admit(parked);
         } else {
-            self.parked.push(parked);
             self.tickets.hold(connection, ticket);
         }
     }
 
-    /// First in, first out: who is behind one that does not fit waits with it.
+    /// Admits all parked sends that there is memory for.
     pub(super) fn admit_parked(&mut self) {
         while self.admit_first() {}
     }
 
-    /// Admits the first parked send if there is memory for it.
+    /// Admits the next parked send, if there is memory for one.
     pub(super) fn admit_first(&mut self) -> bool {
-        if self.parked.first().is_none_or(|first| !self.fits(first.message.size())) {
-            return false;
-        }
-        let first = self.parked.remove(0);
-        self.admit(first);
+        let Some(next) = self.next_admitted() else { return false };
+        let next = self.parked.remove(next);
+        self.admit(next);
         // A commit that waited for just this one takes effect before the next is admitted.
         self.settle_commits();
         true
+    }
+
+    /// First in, first out: who is behind one that does not fit waits with it. An oversized one is passed by all but
+    /// the sends of its own producer.
+    fn next_admitted(&self) -> Option<usize> {
+        for (index, parked) in self.parked.iter().enumerate() {
+            let is_behind_its_own = self.parked[..index].iter().any(|earlier| {
+                self.is_oversized(&earlier.message)
+                    && (earlier.connection, earlier.producer) == (parked.connection, parked.producer)
+            });
+            if is_behind_its_own {
+                continue;
+            }
+            if self.fits(parked.message.size()) {
+                return Some(index);
+            }
+            if !self.is_oversized(&parked.message) {
+                return None;
+            }
+        }
+        None
     }
 
     /// At its deadline a parked send fails, and the transaction that it belongs to with it.

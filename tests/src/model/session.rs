@@ -97,6 +97,8 @@ pub struct TransactedSend {
 pub struct Parked {
     /// Whose send.
     pub connection: ConnectionKey,
+    /// By which producer.
+    pub producer: ProducerId,
     /// Its receipt.
     pub ticket: Ticket,
     /// The message.

@@ -1,0 +1,124 @@
+//! The sends that wait for memory, and who of them is next.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use corriere_core::provider::Send;
+use corriere_core::{ProducerId, Timestamp};
+
+use super::step::{ConnectionKey, Ticket};
+
+/// A producer of a connection.
+pub(super) type ProducerKey = (ConnectionKey, ProducerId);
+
+/// A send that waits for memory.
+#[derive(Debug)]
+pub(super) struct Parked {
+    pub(super) connection: ConnectionKey,
+    pub(super) ticket: Ticket,
+    pub(super) send: Send,
+    pub(super) size: u64,
+    /// Whether it is larger than all memory, so that it fits only when nothing else is there.
+    pub(super) is_oversized: bool,
+    pub(super) since: Timestamp,
+    pub(super) deadline: Timestamp,
+}
+
+/// Waiting sends, each under the number of its arrival.
+///
+/// Ordinary ones stand in line: nobody there overtakes, so that a large message is not starved by small ones. An
+/// oversized one stands aside, as it may wait for long, and holds up nobody but the later sends of its own producer.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    waiting: BTreeMap<u64, Parked>,
+    producers: BTreeMap<ProducerKey, Waiting>,
+    in_line: BTreeSet<u64>,
+    /// The first oversized send of each producer that has one.
+    aside: BTreeSet<u64>,
+    next_number: u64,
+}
+
+/// The waiting sends of one producer.
+#[derive(Debug, Default)]
+struct Waiting {
+    numbers: BTreeSet<u64>,
+    /// The first oversized one; what is behind it is neither in line nor aside.
+    oversized: Option<u64>,
+}
+
+impl Parked {
+    fn producer(&self) -> ProducerKey {
+        (self.connection, self.send.producer)
+    }
+}
+
+impl Line {
+    /// Adds a send behind all others, and says its number.
+    pub(super) fn add(&mut self, parked: Parked) -> u64 {
+        let number = self.next_number;
+        self.next_number += 1;
+        let producer = self.producers.entry(parked.producer()).or_default();
+        producer.numbers.insert(number);
+        if producer.oversized.is_none() {
+            if parked.is_oversized {
+                producer.oversized = Some(number);
+                self.aside.insert(number);
+            } else {
+                self.in_line.insert(number);
+            }
+        }
+        self.waiting.insert(number, parked);
+        number
+    }
+
+    /// Takes a send out, wherever it stands. What waited behind it for no other reason takes its place in line.
+    pub(super) fn remove(&mut self, number: u64) -> Option<Parked> {
+        let parked = self.waiting.remove(&number)?;
+        self.in_line.remove(&number);
+        let key = parked.producer();
+        let producer = self.producers.get_mut(&key)?;
+        producer.numbers.remove(&number);
+        if producer.oversized == Some(number) {
+            producer.oversized = None;
+            self.aside.remove(&number);
+            for next in producer.numbers.range(number..) {
+                if self.waiting.get(next).is_some_and(|parked| parked.is_oversized) {
+                    producer.oversized = Some(*next);
+                    self.aside.insert(*next);
+                    break;
+                }
+                self.in_line.insert(*next);
+            }
+        }
+        if producer.numbers.is_empty() {
+            self.producers.remove(&key);
+        }
+        Some(parked)
+    }
+
+    /// The send that may come in when so much of the memory is used.
+    pub(super) fn next(&self, used: u64, limit: u64) -> Option<u64> {
+        let in_line = self.in_line.first().copied();
+        if used == 0 {
+            let aside = self.aside.first().copied();
+            return in_line.into_iter().chain(aside).min();
+        }
+        let size = self.waiting.get(&in_line?)?.size;
+        in_line.filter(|_| used.saturating_add(size) <= limit)
+    }
+
+    /// Whether nobody stands in line.
+    pub(super) fn is_clear(&self) -> bool {
+        self.in_line.is_empty()
+    }
+
+    /// Whether a send of this producer waits, which its later ones must not overtake.
+    pub(super) fn has(&self, producer: ProducerKey) -> bool {
+        self.producers.contains_key(&producer)
+    }
+
+    /// The numbers of all sends of a connection, in the order of their arrival.
+    pub(super) fn of_connection(&self, connection: ConnectionKey) -> BTreeSet<u64> {
+        let producers = (connection, ProducerId(0))..=(connection, ProducerId(u64::MAX));
+        self.producers.range(producers).flat_map(|(_, waiting)| waiting.numbers.iter().copied()).collect()
+    }
+}
