@@ -7,7 +7,14 @@ use corriere_core::RedeliveryPolicy;
 /// The settings of a broker, with Corriere's defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Bytes of messages that memory may hold. A single larger message is admitted when nothing else is there.
+    /// Bytes of messages that memory may hold. Sends beyond that wait until there is room.
+    ///
+    /// - A single message larger than the limit is admitted when nothing else is there. While it waits, other
+    ///   producers pass it.
+    /// - A send within a transaction, of a session that holds deliveries which are not settled, does not wait for
+    ///   others and may overdraw the limit, up to twice the limit; beyond that it waits like any other. Only its
+    ///   commit frees what those deliveries use, so it would otherwise wait for itself.
+    /// - Dead letters never wait.
     pub memory_limit: u64,
     /// How long a send may wait for memory.
     pub send_deadline: Duration,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use corriere_core::AcknowledgeMode::{Auto, Client};
+use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
 use corriere_core::provider::ProviderError;
 use corriere_core::{Error, Message, SendOptions};
 
@@ -157,4 +157,31 @@ async fn a_send_that_waits_when_its_connection_closes_is_not_sent() {
     within(send).await.unwrap().unwrap_err();
     assert_eq!(broker.drain(&q).await.len(), 1);
     assert_eq!((broker.counts(&q).enqueued, broker.broker.memory_used()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_transacted_consumer_sends_on_while_producers_fill_memory() {
+    let broker = full();
+    let [orders, mails] = ["orders", "mails"].map(queue);
+    let producer = broker.session(Auto).await;
+    let to = orders.clone();
+    let crowd = tokio::spawn(async move {
+        for number in 1..=50 {
+            let order = large(&format!("m{number}"));
+            producer.send(&to, &order, &SendOptions::default()).await.unwrap();
+        }
+    });
+    let session = broker.session(Transacted).await;
+    let consumer = session.create_consumer(&orders).await.unwrap();
+    for number in 1..=50 {
+        let order = next(&consumer).await;
+        assert_eq!((text(&order).trim_end(), order.count()), (&*format!("m{number}"), 1));
+        send_text(&session, &mails, text(&order).trim_end()).await;
+        within(session.commit()).await.unwrap();
+        drop(order);
+        // What is sent on is taken, or it would fill memory in the end.
+        assert_eq!(broker.drain(&mails).await.len(), 1);
+    }
+    within(crowd).await.unwrap();
+    assert_eq!((broker.counts(&orders).acknowledged, broker.broker.memory_used()), (50, 0));
 }

@@ -20,6 +20,8 @@ pub(crate) struct Reach {
     discarded: u64,
     recalled: u64,
     sends_that_found_memory_full: u64,
+    sends_that_overdrew: u64,
+    sends_that_passed_an_oversized_one: u64,
     rolled_back: u64,
     refused_by_the_store: u64,
 }
@@ -38,6 +40,8 @@ impl Reach {
             self.discarded += counts.discarded;
         }
         self.recalled += world.dispatches.iter().filter(|(_, dispatch)| dispatch.epoch > 0).count() as u64;
+        self.sends_that_overdrew += world.model.overdrawn();
+        self.sends_that_passed_an_oversized_one += world.model.passed();
         for (_, outcome) in &world.confirmations {
             match outcome {
                 Err(ProviderError::MemoryFull { .. }) => self.sends_that_found_memory_full += 1,
@@ -62,6 +66,8 @@ impl Reach {
             self.discarded,
             self.recalled,
             self.sends_that_found_memory_full,
+            self.sends_that_overdrew,
+            self.sends_that_passed_an_oversized_one,
             self.rolled_back,
             self.refused_by_the_store,
         ];

@@ -32,6 +32,12 @@ impl Connection {
     pub(super) fn new(identity: ConnectionId) -> Self {
         Self { identity, producers: BTreeMap::new(), outgoing: Vec::new(), sessions: BTreeMap::new() }
     }
+
+    /// The subscriptions of the session that a producer belongs to.
+    pub(super) fn subscriptions_beside(&self, producer: ProducerId) -> impl Iterator<Item = SubscriptionId> {
+        let session = self.producers.get(&producer).and_then(|session| self.sessions.get(session));
+        session.into_iter().flat_map(|session| session.subscriptions.iter().copied())
+    }
 }
 
 impl Machine {

@@ -64,8 +64,23 @@ impl Machine {
         if line.has((connection, send.producer)) {
             return true;
         }
-        let fits = *used == 0 || used.saturating_add(size) <= *limit;
-        !fits || !line.is_clear()
+        let fits = |limit| *used == 0 || used.saturating_add(size) <= limit;
+        if fits(*limit) && line.is_clear() {
+            return false;
+        }
+        !(self.may_overdraw(connection, send) && fits(limit.saturating_mul(2)))
+    }
+
+    /// Whether a send takes part in ending deliveries: they free memory only by the commit that it is part of, so it
+    /// must not wait for memory behind those who only bring messages.
+    fn may_overdraw(&self, connection: ConnectionKey, send: &Send) -> bool {
+        send.transaction.is_some()
+            && self.connections.get(&connection).is_some_and(|state| {
+                state.subscriptions_beside(send.producer).any(|subscription| {
+                    let subscription = self.subscriptions.get(&(connection, subscription));
+                    subscription.is_some_and(|subscription| !subscription.is_idle())
+                })
+            })
     }
 
     /// Lets a send wait for memory, up to its deadline.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use corriere_broker::Settings;
 use corriere_broker::machine::Input;
 use corriere_core::provider::{AckKind, Command, Confirmation, ProviderError, Send};
-use corriere_core::{DeliveryMode, Destination, Message, ProducerId};
+use corriere_core::{DeliveryMode, Destination, Message, ProducerId, TransactionId};
 
 use super::world::*;
 
@@ -111,6 +111,44 @@ fn what_waits_behind_a_message_above_the_limit_goes_on_when_that_fails() {
     world.advance(Duration::from_secs(1));
     assert!(matches!(world.outcome(second), Some(Err(ProviderError::MemoryFull { .. }))));
     assert_eq!(world.outcome(behind), DONE);
+}
+
+#[test]
+fn a_transaction_that_settles_what_fills_memory_need_not_wait_for_its_own_sends() {
+    let mut world = limited(3);
+    let [orders, mails] = ["orders", "mails"].map(queue);
+    let [crowd, worker] = [world.connect(), world.connect()];
+    let sends: Vec<_> = (1..=9).map(|sequence| world.send(crowd, message(&orders, sequence))).collect();
+    assert_eq!((world.outcome(sends[2]), world.outcome(sends[3])), (DONE, None));
+    let consumer = world.consumer(worker, &orders, window(1));
+    let producer = ProducerId(2);
+    let identity = "ID:worker".into();
+    let open = Command::OpenProducer { producer, session: consumer.session, identity, destination: None };
+    world.done(worker, open);
+    world.begin(worker, 1);
+    let mail = |sequence, transaction: Option<u64>, producer| {
+        let (message, transaction) = (message(&mails, sequence), transaction.map(TransactionId::Local));
+        Command::Send(Send { producer, message: Arc::new(message), transaction, deadline: None })
+    };
+    let beside = world.submit(worker, mail(1, Some(1), ProducerId(1)));
+    assert_eq!(world.outcome(beside), None, "its session has no deliveries");
+    world.roll_back(worker, 1);
+    world.begin(worker, 2);
+    world.ack_in(consumer, 2, 1, 1);
+    // Three on top of the three that are there, in less than twice the limit: destinations differ in length.
+    for sequence in 1..=3 {
+        let overdrawn = world.submit(worker, mail(sequence, Some(2), producer));
+        assert_eq!(world.outcome(overdrawn), DONE, "mail {sequence}");
+    }
+    let too_many = world.submit(worker, mail(4, Some(2), producer));
+    let outside = world.submit(worker, mail(5, None, producer));
+    assert_eq!((world.outcome(too_many), world.outcome(outside)), (None, None));
+    world.roll_back(worker, 2);
+    world.begin(worker, 3);
+    world.ack_in(consumer, 3, 1, 1);
+    let behind = world.submit(worker, mail(6, Some(3), producer));
+    assert_eq!(world.outcome(behind), None, "it does not overtake what its producer sent before");
+    assert_eq!(world.outcome(sends[3]), None);
 }
 
 #[test]

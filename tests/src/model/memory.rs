@@ -37,6 +37,7 @@ impl Model {
     /// A send arrives. It stands behind all that are parked, and is admitted at once if its turn is now.
     pub(super) fn send(&mut self, connection: ConnectionKey, ticket: Ticket, send: &Send) {
         let wait = send.deadline.unwrap_or(self.settings.send_deadline);
+        let may_overdraw = self.may_overdraw(connection, send);
         self.parked.push(Parked {
             connection,
             producer: send.producer,
@@ -45,13 +46,36 @@ impl Model {
             transaction: send.transaction.clone(),
             deadline: self.now.saturating_add(wait),
         });
-        if self.next_admitted() == Some(self.parked.len() - 1)
+        let is_next = self.next_admitted() == Some(self.parked.len() - 1);
+        self.passed += u64::from(is_next && self.parked.len() > 1);
+        self.overdrawn += u64::from(!is_next && may_overdraw);
+        if (is_next || may_overdraw)
             && let Some(parked) = self.parked.pop()
         {
             self.admit(parked);
         } else {
             self.tickets.hold(connection, ticket);
         }
+    }
+
+    /// Whether a send need not wait for others: its transaction may settle what its session has of memory.
+    fn may_overdraw(&self, connection: ConnectionKey, send: &Send) -> bool {
+        let of_its_producer =
+            |parked: &Parked| (parked.connection, parked.producer) == (connection, send.producer);
+        let used = self.memory_used();
+        let session = self
+            .producers
+            .iter()
+            .find(|producer| producer.session.connection == connection && producer.id == send.producer)
+            .map(|producer| &producer.session);
+        let holds_deliveries = self.entries.iter().filter_map(|entry| entry.holder.as_ref()).any(|holder| {
+            self.subscription(&holder.subscription)
+                .is_some_and(|subscription| Some(&subscription.session) == session)
+        });
+        send.transaction.is_some()
+            && holds_deliveries
+            && !self.parked.iter().any(of_its_producer)
+            && (used == 0 || used + send.message.size() as u64 <= 2 * self.settings.memory_limit)
     }
 
     /// Admits all parked sends that there is memory for.

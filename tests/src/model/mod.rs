@@ -79,6 +79,8 @@ pub struct Model {
     runs: Vec<Run>,
     instances: u64,
     positions: u64,
+    overdrawn: u64,
+    passed: u64,
 }
 
 impl Model {
@@ -104,6 +106,8 @@ impl Model {
             runs: Vec::new(),
             instances: 0,
             positions: 0,
+            overdrawn: 0,
+            passed: 0,
         }
     }
 
@@ -139,6 +143,18 @@ impl Model {
     /// The operations of the batches that the store has not answered, oldest first.
     pub fn unanswered_batches(&self) -> impl Iterator<Item = (BatchId, &[StoreOperation])> {
         self.batches.iter().map(|batch| (batch.id, &*batch.operations))
+    }
+
+    /// How many sends went before others that waited for memory, because their transaction may free some.
+    #[must_use]
+    pub fn overdrawn(&self) -> u64 {
+        self.overdrawn
+    }
+
+    /// How many sends passed one that was larger than all memory.
+    #[must_use]
+    pub fn passed(&self) -> u64 {
+        self.passed
     }
 
     /// Sends that wait for memory.
