@@ -104,4 +104,39 @@ mod tests {
             ]
         );
     }
+
+    #[test]
+    fn the_documentation_has_a_row_for_every_key_of_every_table_and_no_other_table() {
+        let text = include_str!("../../../docs/configuration.md");
+        let sections: Vec<_> = text.split("\n## `[").skip(1).collect();
+        assert_eq!(sections.len(), TABLES.len());
+        for table in TABLES {
+            let heading =
+                format!("{}{}]`", table.name, if table.shape == Shape::Single { "" } else { ".NAME" });
+            let section = sections
+                .iter()
+                .find(|section| {
+                    section.starts_with(&heading) || section.starts_with(&format!("{}]`", table.name))
+                })
+                .or_else(|| {
+                    sections.iter().find(|section| section.starts_with(&format!("{}.ID]`", table.name)))
+                });
+            let section =
+                section.unwrap_or_else(|| panic!("docs/configuration.md has no section for {heading}"));
+            for key in table.keys {
+                let names = match key.kind {
+                    Kind::Table(keys) => {
+                        keys.iter().map(|inner| format!("`{}.{}`", key.name, inner.name)).collect()
+                    }
+                    Kind::Value | Kind::List | Kind::NotYet(_) => vec![format!("`{}`", key.name)],
+                };
+                for name in names {
+                    assert!(
+                        section.contains(&name),
+                        "docs/configuration.md does not say what {name} in {heading} is"
+                    );
+                }
+            }
+        }
+    }
 }

@@ -28,7 +28,6 @@ const START: Timestamp = Timestamp(1_767_225_600_000);
 
 /// The application of a test, before its start: no listeners but those that are named, a broker in memory that no other
 /// test shares, and a clock that stands still.
-#[derive(Debug)]
 #[must_use = "a test application does nothing before `start`"]
 pub struct TestApp {
     document: Document,
@@ -39,11 +38,18 @@ pub struct TestApp {
     listeners: Vec<ListenerDef>,
 }
 
-struct Addition(Box<dyn FnOnce(ApplicationBuilder) -> ApplicationBuilder + Send>);
+type Addition = Box<dyn FnOnce(ApplicationBuilder) -> ApplicationBuilder + Send>;
 
-impl std::fmt::Debug for Addition {
+impl std::fmt::Debug for TestApp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Addition")
+        // Names only: a value may be a secret in a test as well.
+        let set: Vec<_> = self.set.iter().map(|(key, _)| key).collect();
+        let ids: Vec<_> = self.listeners.iter().map(|listener| listener.id).collect();
+        f.debug_struct("TestApp")
+            .field("document", &self.document)
+            .field("set", &set)
+            .field("listeners", &ids)
+            .finish_non_exhaustive()
     }
 }
 
@@ -86,7 +92,7 @@ impl TestApp {
     /// Adds a bean.
     pub fn named_bean<T: Send + Sync + 'static>(mut self, name: &str, value: T) -> Self {
         let name = name.to_owned();
-        self.additions.push(Addition(Box::new(move |builder| builder.bean(&name, value))));
+        self.additions.push(Box::new(move |builder| builder.bean(&name, value)));
         self
     }
 
@@ -117,7 +123,7 @@ impl TestApp {
             .clock(clock.clone())
             .listeners(self.listeners);
         for addition in self.additions {
-            builder = (addition.0)(builder);
+            builder = addition(builder);
         }
         let application =
             builder.start().await.unwrap_or_else(|error| panic!("the application did not start: {error:?}"));
