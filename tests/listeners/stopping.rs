@@ -131,7 +131,7 @@ fn a_blocking_run_that_waits_for_a_thread_never_begins_after_the_stop() {
         let world = World::new().await;
         let container = world
             .start_with(counts_its_runs::DEF, |settings| {
-                settings.shutdown_timeout = Duration::from_millis(50)
+                settings.shutdown_timeout = Duration::from_millis(50);
             })
             .await;
         let (free, taken) = std::sync::mpsc::channel::<()>();
