@@ -38,6 +38,13 @@ fn checked(arguments: TokenStream, item: &TokenStream) -> Result<ItemFn, Error> 
     }
     let function: ItemFn = syn::parse2(item.clone())
         .map_err(|_| Error::new_spanned(item, "`#[corriere::main]` stands on `async fn main`"))?;
+    if function.sig.ident != "main" {
+        return Err(Error::new_spanned(
+            &function.sig.ident,
+            "`#[corriere::main]` stands on `async fn main`; another function is run from within it, or by \
+             `tokio::runtime::Runtime::block_on`",
+        ));
+    }
     if function.sig.asyncness.is_none() {
         return Err(Error::new_spanned(
             function.sig.fn_token,

@@ -1,0 +1,4 @@
+#[corriere::main]
+async fn start() -> Result<(), corriere::Error> {
+    Ok(())
+}
