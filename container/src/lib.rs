@@ -17,9 +17,9 @@ pub mod __private {
     pub use crate::application::run_main;
     pub use crate::beans::{BeanBuildError, BeanName, BeanRequest, BeanSettings, BeanType, Beans, IntoBean};
     pub use crate::listener::{
-        Acknowledge, BoxFuture, Concurrency, FromDelivery, IntoOutcome, Invocation, ListenerDef,
-        ListenerDestination, ListenerRegistration, NoBody, NoContext, Outcome, Probe, call_blocking,
-        returned,
+        Acknowledge, BoxFuture, ChosenKind, ChosenWay, Concurrency, FromDelivery, IntoOutcome, Invocation,
+        Kind, ListenerDef, ListenerDestination, ListenerRegistration, NoBody, NoContext, Outcome,
+        PlainReturn, Probe, Returns, Way, call_blocking,
     };
     #[cfg(feature = "embedded")]
     pub use crate::testing::run_test;

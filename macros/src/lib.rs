@@ -36,7 +36,7 @@ use proc_macro::TokenStream;
 /// `Serialize`, an `Option` of it, or `Reply<T>`), or a `Result` of these, whose error decides what becomes of the message.
 ///
 /// The function stays as it is and can be called in a unit test. Beside it stands a type of the same name with the constant
-/// `DEF`, which names the listener: `on_order::DEF`. A function with several of these attributes is several listeners; each
+/// `DEF`, which names the listener: `on_order::DEF`; so no other type and no module there can have that name. A function with several of these attributes is several listeners; each
 /// attribute then needs an `id`, and the type has a constant for each of them, in capitals, and all of them in `DEFS`:
 ///
 /// ```ignore
@@ -45,6 +45,11 @@ use proc_macro::TokenStream;
 /// #[jms_listener(id = "export_orders", queue = "orders.export")]
 /// async fn on_order(order: Order) {} // on_order::LOCAL_ORDERS, on_order::EXPORT_ORDERS, on_order::DEFS
 /// ```
+///
+/// What is emitted meets no lint of the compiler, so a crate can forbid them, unsafe code among them; only
+/// `non_upper_case_globals` can be denied but not forbidden, as `inventory` allows it for its own static. Of clippy's lints
+/// one sees the function itself: `needless_pass_by_value` (pedantic) wants a blocking listener that only reads its arguments
+/// to borrow them, which no listener can; such a function needs an `#[expect]` of its own.
 #[proc_macro_attribute]
 pub fn jms_listener(arguments: TokenStream, item: TokenStream) -> TokenStream {
     listener::expand(arguments.into(), &item.into()).into()

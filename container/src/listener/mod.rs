@@ -23,5 +23,5 @@ pub use from_delivery::{FromDelivery, Payload, via};
 pub use header::{Header, HeaderKey};
 pub use invocation::{BoxFuture, Invocation};
 pub use outcome::{IntoOutcome, Outcome, returned};
-pub use probe::{NoBody, NoContext, Probe};
+pub use probe::{ChosenKind, ChosenWay, Kind, NoBody, NoContext, PlainReturn, Probe, Returns, Way};
 pub use reply::{IntoReply, Reply};

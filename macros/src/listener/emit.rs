@@ -9,61 +9,73 @@ use super::arguments::{Acknowledge, Destination, Listener, constant_name};
 use super::function::Function;
 
 /// The type with the name of the function, its constants, and their registration.
+///
+/// Everything here comes from the macro, and lints leave that alone even where they are forbidden; so there is no `allow`
+/// among it, which a `forbid` would refuse. Names beside the user's own are unlikely ones, as items have no hygiene.
 pub(super) fn listeners(function: &Function, listeners: &[Listener]) -> TokenStream {
     let Function { name, visibility, .. } = function;
-    let run = run(function);
-    let payloads = at_most_one_payload(function);
-    let (constants, registered) = constants(function, listeners);
+    let private = quote!(::corriere::__private);
     let documentation = format!("The listener that calls [`fn@{name}`].");
+    let listener = {
+        let mut listener = name.clone();
+        listener.set_span(Span::call_site().located_at(name.span()));
+        listener
+    };
+    let invoke = invoke(function);
+    let arguments = check_arguments(function);
+    let returned = check_returned(function);
+    let definitions: Vec<_> = listeners.iter().map(|listener| definition(function, listener)).collect();
+    let hidden: Vec<_> =
+        (0..listeners.len()).map(|index| format_ident!("__CORRIERE_DEFINITION_{index}")).collect();
+    let constants = constants(listeners, &hidden);
+    let item = quote_spanned!(listener.span()=> enum #listener {});
     quote! {
         #[doc = #documentation]
-        #[allow(non_camel_case_types, clippy::exhaustive_enums)]
-        #[derive(Debug)]
-        #visibility enum #name {}
+        #visibility #item
 
         const _: () = {
-            #[allow(unused_imports)]
-            use ::corriere::__private::{NoBody as _, NoContext as _};
+            use #private::{NoBody as _, NoContext as _, PlainReturn as _};
 
-            impl #name {
+            #(const #hidden: #private::ListenerDef = #definitions;)*
+
+            impl #listener {
                 #constants
             }
 
-            #payloads
-            #run
-            #(::corriere::__private::inventory::submit! {
-                ::corriere::__private::ListenerRegistration(&#name::#registered)
-            })*
+            #(#private::inventory::submit! { #private::ListenerRegistration(&#hidden) })*
+
+            #arguments
+            #returned
+            #invoke
+
+            // Its signature is not the user's to choose freely, which naming it without a call tells clippy.
+            let _ = #name;
         };
     }
 }
 
-fn constants(function: &Function, listeners: &[Listener]) -> (TokenStream, Vec<Ident>) {
-    let span = Span::call_site();
-    if let [listener] = listeners {
-        let definition = definition(function, listener);
-        let constant = quote! {
+fn constants(listeners: &[Listener], definitions: &[Ident]) -> TokenStream {
+    if let [definition] = definitions {
+        return quote! {
             /// The listener, for registration by hand and for tests.
             pub const DEF: ::corriere::__private::ListenerDef = #definition;
         };
-        return (constant, vec![Ident::new("DEF", span)]);
     }
     let name = |listener: &Listener| {
-        Ident::new(&listener.id.as_ref().map(|id| constant_name(id)).unwrap_or_default(), span)
+        let name = listener.id.as_ref().map(|id| constant_name(id)).unwrap_or_default();
+        Ident::new(&name, Span::call_site())
     };
     let names: Vec<Ident> = listeners.iter().map(name).collect();
-    let definitions = listeners.iter().map(|listener| definition(function, listener));
     let count = listeners.len();
-    let constants = quote! {
+    quote! {
         #(
             /// One of the function's listeners, for registration by hand and for tests.
             pub const #names: ::corriere::__private::ListenerDef = #definitions;
         )*
 
         /// All of the function's listeners, in the order of their attributes.
-        pub const DEFS: [::corriere::__private::ListenerDef; #count] = [#(Self::#names),*];
-    };
-    (constants, names)
+        pub const DEFS: [::corriere::__private::ListenerDef; #count] = [#(#definitions),*];
+    }
 }
 
 fn definition(function: &Function, listener: &Listener) -> TokenStream {
@@ -89,7 +101,7 @@ fn definition(function: &Function, listener: &Listener) -> TokenStream {
     }));
     let text = |text: &Option<String>| option(text.as_ref().map(|text| quote!(#text)));
     let (send_to, container) = (text(&listener.send_to), text(&listener.container));
-    let replies = returned.replies;
+    let ty = &returned.ty;
     quote! {
         #private::ListenerDef {
             id: #id,
@@ -100,36 +112,41 @@ fn definition(function: &Function, listener: &Listener) -> TokenStream {
             send_to: #send_to,
             container: #container,
             beans: &[#(#private::Probe::<#arguments>::BEANS),*],
-            replies: #replies,
+            replies: #private::Returns::<#ty>::REPLIES,
             blocking: #blocking,
-            invoke: run,
+            invoke: __corriere_invoke,
         }
     }
 }
 
 /// The function that makes the arguments, calls the user's function and classes what it returned. Every argument and the
 /// return type are named at their own place, so that an error about one underlines it.
-fn run(function: &Function) -> TokenStream {
+fn invoke(function: &Function) -> TokenStream {
     let private = quote!(::corriere::__private);
     let Function { name, arguments, returned, .. } = function;
     // Not to be confused with anything that the user's types or constants are called.
-    let invocation = Ident::new("invocation", Span::mixed_site());
+    let local = |name: &str| Ident::new(name, Span::mixed_site());
+    let (invocation, converter, made, error) =
+        (local("invocation"), local("converter"), local("made"), local("error"));
     let values: Vec<Ident> = (0..arguments.len())
         .map(|index| format_ident!("argument_{index}", span = Span::mixed_site()))
         .collect();
-    let made = arguments.iter().zip(&values).map(|(ty, value)| {
+    let arguments = arguments.iter().zip(&values).map(|(ty, value)| {
         let span = ty.span();
         // All of it stands at the argument: two errors about one type at one place are shown as one.
+        let via = quote_spanned!(span=> <#private::Way<{ #private::Probe::<#ty>::IS_CONTEXT }, { #private::Probe::<#ty>::IS_BODY }> as #private::ChosenWay>::Via);
         quote_spanned! {span=>
-            let #value = match <#ty as #private::FromDelivery<_>>::from_delivery(#invocation).await {
-                ::core::result::Result::Ok(value) => value,
-                ::core::result::Result::Err(error) => return #private::Outcome::Failed(error),
+            let #value = match <#ty as #private::FromDelivery<#via>>::from_delivery(#invocation).await {
+                ::core::result::Result::Ok(#made) => #made,
+                ::core::result::Result::Err(#error) => return #private::Outcome::Failed(#error),
             };
         }
     });
-    let (ty, kind) = (&returned.ty, &returned.kind);
-    let converter = Ident::new("converter", Span::mixed_site());
-    let into_outcome = |call: TokenStream, converter: TokenStream| quote_spanned!(returned.span=> <#ty as #private::IntoOutcome<#kind>>::into_outcome(#call, #converter));
+    let ty = &returned.ty;
+    let into_outcome = |call: TokenStream, converter: TokenStream| {
+        let kind = quote_spanned!(returned.span=> <#private::Kind<{ #private::Returns::<#ty>::IS_RESULT }> as #private::ChosenKind>::Of<_>);
+        quote_spanned!(returned.span=> <#ty as #private::IntoOutcome<#kind>>::into_outcome(#call, #converter))
+    };
     let called = if function.blocking {
         let outcome = into_outcome(quote!(#name(#(#values),*)), quote!(#converter));
         quote!(#private::call_blocking(#invocation, move |#converter| #outcome).await)
@@ -137,20 +154,33 @@ fn run(function: &Function) -> TokenStream {
         into_outcome(quote!(#name(#(#values),*).await), quote!(&**#invocation.converter()))
     };
     quote! {
-        fn run(#invocation: &mut #private::Invocation) -> #private::BoxFuture<'_, #private::Outcome> {
+        fn __corriere_invoke(#invocation: &mut #private::Invocation) -> #private::BoxFuture<'_, #private::Outcome> {
             ::std::boxed::Box::pin(async move {
-                #(#made)*
+                #(#arguments)*
                 #called
             })
         }
     }
 }
 
-fn at_most_one_payload(function: &Function) -> TokenStream {
+/// Refuses a type that could be made in both ways, and a second payload.
+fn check_arguments(function: &Function) -> TokenStream {
     let private = quote!(::corriere::__private);
-    let is_payload =
-        |ty: &syn::Type| quote!((#private::Probe::<#ty>::IS_BODY || #private::Probe::<#ty>::IS_PAYLOAD));
-    let checks = function.arguments.iter().enumerate().skip(1).map(|(index, ty)| {
+    let probe = |ty: &syn::Type| quote!(#private::Probe::<#ty>);
+    let either = function.arguments.iter().map(|ty| {
+        let probe = probe(ty);
+        let message = LitStr::new(
+            "this type has both `Deserialize` and `impl FromDelivery`, so it could be the payload or not; take the payload as \
+             `Payload<T>`, or drop one of the two",
+            ty.span(),
+        );
+        quote_spanned!(ty.span()=> const _: () = ::core::assert!(!(#probe::IS_BODY && #probe::IS_CONTEXT), #message);)
+    });
+    let is_payload = |ty: &syn::Type| {
+        let probe = probe(ty);
+        quote!((#probe::IS_PAYLOAD || (#probe::IS_BODY && !#probe::IS_CONTEXT)))
+    };
+    let one_payload = function.arguments.iter().enumerate().skip(1).map(|(index, ty)| {
         let this = is_payload(ty);
         let earlier = function.arguments[..index].iter().map(is_payload);
         let message = LitStr::new(
@@ -160,7 +190,17 @@ fn at_most_one_payload(function: &Function) -> TokenStream {
         );
         quote_spanned!(ty.span()=> const _: () = ::core::assert!(!(#this && (#(#earlier)||*)), #message);)
     });
-    quote!(#(#checks)*)
+    quote!(#(#either)* #(#one_payload)*)
+}
+
+/// Refuses a `Result` where its error would be sent as a reply.
+fn check_returned(function: &Function) -> TokenStream {
+    let (ty, span) = (&function.returned.ty, function.returned.span);
+    let message = LitStr::new(
+        "the error within this `Option` would be sent as a reply; return a `Result` of an `Option` instead",
+        span,
+    );
+    quote_spanned!(span=> const _: () = ::core::assert!(!::corriere::__private::Returns::<#ty>::HIDES_AN_ERROR, #message);)
 }
 
 /// The function's name without `r#`.

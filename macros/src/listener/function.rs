@@ -2,11 +2,9 @@
 
 use darling::{Error, Result};
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
-use syn::{
-    FnArg, GenericArgument, Ident, ItemFn, PathArguments, ReturnType, Safety, Signature, Type, Visibility,
-};
+use syn::{FnArg, Ident, ItemFn, ReturnType, Safety, Signature, Type, Visibility};
 
 /// What is emitted from.
 pub(super) struct Function {
@@ -18,14 +16,10 @@ pub(super) struct Function {
     pub(super) returned: Returned,
 }
 
-/// The return type.
+/// The return type. What kind of return type it is, its spelling does not say: `Result` may be called otherwise, so the
+/// emitted code asks the type.
 pub(super) struct Returned {
     pub(super) ty: TokenStream,
-    /// Which implementation of `IntoOutcome` it has, where the type says so. A `Result` has to be told apart here, because
-    /// it may be serializable as a whole.
-    pub(super) kind: TokenStream,
-    /// Whether there is more to it than `()`.
-    pub(super) replies: bool,
     pub(super) span: Span,
 }
 
@@ -52,26 +46,14 @@ impl Function {
 
 impl Returned {
     fn read(output: &ReturnType) -> Result<Self> {
-        let private = quote!(::corriere::__private);
-        let ReturnType::Type(_, ty) = output else {
-            let kind = quote!(#private::returned::Plain<#private::returned::Value>);
-            return Ok(Self { ty: quote!(()), kind, replies: false, span: Span::call_site() });
-        };
-        if let Type::ImplTrait(_) = **ty {
-            return Err(Error::custom(
+        match output {
+            ReturnType::Default => Ok(Self { ty: quote!(()), span: Span::call_site() }),
+            ReturnType::Type(_, ty) if matches!(**ty, Type::ImplTrait(_)) => Err(Error::custom(
                 "a listener names its return type; where it is a future, make the function `async`",
             )
-            .with_span(ty));
+            .with_span(ty)),
+            ReturnType::Type(_, ty) => Ok(Self { ty: ty.to_token_stream(), span: ty.span() }),
         }
-        let span = ty.span();
-        let (kind, replies) = match result_of(ty) {
-            Some(value) => {
-                (quote_spanned!(span=> #private::returned::Fallible<_>), !value.is_some_and(is_unit))
-            }
-            None if is_unit(ty) => (quote!(#private::returned::Plain<#private::returned::Value>), false),
-            None => (quote_spanned!(span=> _), true),
-        };
-        Ok(Self { ty: ty.to_token_stream(), kind, replies, span })
     }
 }
 
@@ -128,19 +110,4 @@ fn argument(input: &FnArg) -> Result<Type> {
             ty => Ok(ty.clone()),
         },
     }
-}
-
-/// Whether the type calls itself `Result`, and of what.
-fn result_of(ty: &Type) -> Option<Option<&Type>> {
-    let Type::Path(path) = ty else { return None };
-    let last = path.path.segments.last().filter(|segment| segment.ident == "Result")?;
-    let PathArguments::AngleBracketed(arguments) = &last.arguments else { return Some(None) };
-    Some(arguments.args.iter().find_map(|argument| match argument {
-        GenericArgument::Type(ty) => Some(ty),
-        _ => None,
-    }))
-}
-
-fn is_unit(ty: &Type) -> bool {
-    matches!(ty, Type::Tuple(tuple) if tuple.elems.is_empty())
 }

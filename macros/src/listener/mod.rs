@@ -4,6 +4,7 @@ mod arguments;
 mod concurrency;
 mod emit;
 mod function;
+mod place;
 
 use darling::{Error, Result};
 use proc_macro2::TokenStream;
@@ -23,9 +24,7 @@ pub(crate) fn expand(arguments: TokenStream, item: &TokenStream) -> TokenStream 
     let further = take_further_attributes(&mut function);
     let expanded = definitions(arguments, &further, &function)
         .map_or_else(Error::write_errors, |(function, listeners)| emit::listeners(&function, &listeners));
-    // That it is async and owns its arguments is what makes it a listener, whatever its body does with that.
-    let lints = quote!(#[allow(clippy::needless_pass_by_value, clippy::unused_async)]);
-    quote!(#lints #function #expanded)
+    quote!(#function #expanded)
 }
 
 /// The outermost attribute takes in the others: they share one type beside the function.
@@ -54,6 +53,15 @@ fn definitions(
     let complete: Vec<Listener> = listeners.iter().flatten().cloned().collect();
     if listeners.len() > 1 {
         errors.handle(arguments::check_ids(&complete));
+    }
+    if function.sig.receiver().is_none() && place::is_in_implementation() {
+        errors.push(
+            Error::custom(
+                "a listener is a free function; put it outside of the `impl` block or trait and take what it needs as a \
+                 `Bean<T>` argument",
+            )
+            .with_span(&function.sig.ident),
+        );
     }
     let function = errors.handle(Function::read(function));
     errors.finish()?;
