@@ -15,7 +15,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, Test
 
 use crate::operations::{self, Operation, Pick, Place, Word};
 use crate::reach::Reach;
-use crate::world::{Letter, SessionKey, World, conversion, failure, queue};
+use crate::world::{Letter, SessionKey, World, conversion, failure, queue, resource};
 
 const DEFAULT_SEED: u64 = 1;
 const DEFAULT_CASES: u64 = 600;
@@ -296,6 +296,7 @@ fn acknowledge(
             AckKind::Redelivered { delay: Some(Duration::from_millis(u64::from(millis))), cause: failure() }
         }
         Word::ConversionFailed => AckKind::Redelivered { delay: None, cause: conversion() },
+        Word::OutOfResources => AckKind::Redelivered { delay: None, cause: resource() },
     };
     world.acknowledge(session, id, range, kind, transacted && may_be_transacted)
 }

@@ -35,6 +35,7 @@ pub(crate) enum Word {
     Redelivered,
     RedeliveredAfter(u16),
     ConversionFailed,
+    OutOfResources,
 }
 
 #[derive(Clone, Debug)]
@@ -283,6 +284,7 @@ fn word() -> impl Strategy<Value = Word> {
         5 => Just(Word::Redelivered),
         2 => (0..2_000_u16).prop_map(Word::RedeliveredAfter),
         2 => Just(Word::ConversionFailed),
+        1 => Just(Word::OutOfResources),
     ]
 }
 

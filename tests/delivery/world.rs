@@ -374,6 +374,11 @@ pub(crate) fn conversion() -> Cause {
     Cause { kind: CauseKind::Conversion, text: "not a number".into(), listener: None }
 }
 
+/// The broker had no room for what the handler sent.
+pub(crate) fn resource() -> Cause {
+    Cause { kind: CauseKind::Resource, text: "no memory for the mail".into(), listener: None }
+}
+
 /// The queue of this name.
 pub(crate) fn queue(name: &str) -> Destination {
     Destination::queue(name).expect("a name")

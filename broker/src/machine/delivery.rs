@@ -155,8 +155,8 @@ impl Machine {
         }
     }
 
-    /// Takes a message back that reached the application and was not settled: counts it, and either keeps it for a
-    /// later delivery or moves it to the dead letters.
+    /// Takes a message back that reached the application and was not settled: counts it, if it is to blame, and either
+    /// keeps it for a later delivery or moves it to the dead letters.
     pub(super) fn give_back_failed(
         &mut self,
         queue_key: QueueKey,
@@ -166,21 +166,25 @@ impl Machine {
         let Some(queue) = self.queues.get_mut(&queue_key) else { return };
         let may_die = !queue.holds_dead_letters;
         let Some(entry) = queue.get_mut(position) else { return };
-        let is_noted_only = failure.cause.kind == CauseKind::Conversion && !entry.conversion_failed;
-        if is_noted_only {
-            entry.conversion_failed = true;
-            entry.not_before = self.now;
-        } else {
-            entry.failed_deliveries = entry.failed_deliveries.saturating_add(1);
-            entry.not_before = match failure.delay {
-                Delay::None => self.now,
-                Delay::Policy => failure.policy.next_delivery(self.now, entry.failed_deliveries),
-                Delay::Exactly(delay) => self.now.saturating_add(delay),
-            };
-            if may_die && failure.policy.is_exhausted(entry.failed_deliveries) {
-                self.dead_letter(queue_key, position, failure.cause);
-                return;
-            }
+        let is_counted = match failure.cause.kind {
+            CauseKind::Failure => true,
+            CauseKind::Conversion => std::mem::replace(&mut entry.conversion_failed, true),
+            CauseKind::Resource => false,
+        };
+        entry.failed_deliveries = entry.failed_deliveries.saturating_add(u32::from(is_counted));
+        let (delay, failures) = match failure.cause.kind {
+            CauseKind::Conversion if !is_counted => (Delay::None, 0),
+            CauseKind::Failure | CauseKind::Conversion => (failure.delay, entry.failed_deliveries),
+            CauseKind::Resource => (failure.delay, 1),
+        };
+        entry.not_before = match delay {
+            Delay::None => self.now,
+            Delay::Policy => failure.policy.next_delivery(self.now, failures),
+            Delay::Exactly(delay) => self.now.saturating_add(delay),
+        };
+        if is_counted && may_die && failure.policy.is_exhausted(entry.failed_deliveries) {
+            self.dead_letter(queue_key, position, failure.cause);
+            return;
         }
         if self.is_still_wanted(queue_key, position) {
             self.record_delivery_state(queue_key, position);

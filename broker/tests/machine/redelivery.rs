@@ -350,3 +350,24 @@ fn what_is_delayed_is_counted_by_destination_until_it_is_due() {
     assert_eq!(delayed(&world), [0, 0]);
     assert_eq!(world.machine.delayed(&queue("prices"), world.now), 0, "there is no queue of that name");
 }
+
+#[test]
+fn want_of_memory_is_never_counted_and_always_delayed_as_a_first_failure() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let growing = RedeliveryPolicy { back_off: Some(10.0), ..policy() };
+    let consumer = world.consumer_with(connection, &orders, window(5), Some(growing));
+    world.send(connection, message(&orders, 1));
+    world.ack(consumer, 1, 1, failed());
+    world.advance(SECOND);
+    for number in 2..=9 {
+        let cause = Cause { kind: CauseKind::Resource, ..Cause::failure("no memory for the mail") };
+        world.ack(consumer, number, number, AckKind::Redelivered { delay: None, cause });
+        world.received(consumer);
+        world.advance(SECOND - Duration::from_millis(1));
+        assert!(world.received(consumer).is_empty());
+        world.advance(Duration::from_millis(1));
+        assert_eq!(counted(&world.received(consumer)), [(1, 2)]);
+    }
+    world.ack(consumer, 10, 10, AckKind::Standard);
+}

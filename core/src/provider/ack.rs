@@ -84,4 +84,7 @@ pub enum CauseKind {
     /// A body could not be converted in a receive that acknowledges by itself. The first time it is noted but neither
     /// counted nor flagged nor delayed; each further time it counts.
     Conversion,
+    /// The broker could not take what the handler sent, so the message is no worse than before: never counted, and
+    /// delayed as after one failure, so that there may be room by then.
+    Resource,
 }

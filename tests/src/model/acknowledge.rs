@@ -104,11 +104,17 @@ impl Model {
         let is_open = subscription.is_open;
         while let Some(index) = self.position_in_range(key, ack) {
             let entry = &mut self.entries[index];
-            // The first failed conversion is noted, but neither counted nor delayed.
-            let is_counted = cause.kind != CauseKind::Conversion || entry.conversion_failed;
+            // The first failed conversion is noted, but neither counted nor delayed. Want of memory is never counted,
+            // and delays as a first failure does.
+            let (is_counted, failures) = match cause.kind {
+                CauseKind::Failure => (true, Some(entry.failed + 1)),
+                CauseKind::Conversion if entry.conversion_failed => (true, Some(entry.failed + 1)),
+                CauseKind::Conversion => (false, None),
+                CauseKind::Resource => (false, Some(1)),
+            };
             entry.conversion_failed |= cause.kind == CauseKind::Conversion;
-            let not_before = is_counted.then(|| {
-                let delay = delay.unwrap_or_else(|| policy.delay_after(entry.failed + 1));
+            let not_before = failures.map(|failures| {
+                let delay = delay.unwrap_or_else(|| policy.delay_after(failures));
                 self.now.saturating_add(delay)
             });
             let how = Return {

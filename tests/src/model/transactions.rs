@@ -1,7 +1,7 @@
 //! Transactions: all of one takes effect, or nothing.
 
 use corriere_broker::machine::{ConnectionKey, Ticket};
-use corriere_core::provider::Cause;
+use corriere_core::provider::{Cause, CauseKind};
 use corriere_core::{ConnectionId, TransactionId};
 
 use super::commands::death_by;
@@ -149,7 +149,8 @@ impl Model {
             if owner.is_some_and(|owner| owner.is_open) {
                 continue;
             }
-            let is_counted = owner.is_none_or(|owner| number <= owner.handed_over);
+            let is_blamed = cause.is_none_or(|cause| cause.kind != CauseKind::Resource);
+            let is_counted = is_blamed && owner.is_none_or(|owner| number <= owner.handed_over);
             let death = death_by(cause);
             self.give_back(index, Return { is_counted, death, policy, not_before: None, reserved_for: None });
         }
