@@ -6,7 +6,9 @@ use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
 use corriere_core::provider::ProviderError;
 use corriere_core::{Error, Message, SendOptions};
 
-use crate::support::{TestBroker, first, next, others_run, queue, see, send_text, settings, text, within};
+use crate::support::{
+    Log, TestBroker, first, next, others_run, queue, see, send_text, settings, text, within,
+};
 
 const LIMIT: u64 = 10_000;
 
@@ -140,6 +142,30 @@ async fn a_message_beyond_the_limit_that_waits_is_passed_by_other_producers() {
     assert_eq!(see(&consumer, 2).await, [first("m1"), first("m2")]);
     within(oversized).await.unwrap().unwrap();
     assert_eq!(next(&consumer).await.as_bytes().unwrap().len(), 50_000);
+}
+
+#[tokio::test]
+async fn full_memory_names_the_dead_letters_that_fill_it_and_is_logged_once() {
+    let (log, _guard) = Log::capture();
+    let broker = full();
+    let q = queue("q");
+    let session = broker.session(Auto).await;
+    let brief = SendOptions { time_to_live: Some(Duration::from_secs(1)), ..SendOptions::default() };
+    session.send(&q, &large("m1"), &brief).await.unwrap();
+    broker.clock.advance(Duration::from_secs(1));
+    broker.until(&queue("DLQ.q"), |counts| counts.pending == 1).await;
+    send_text(&session, &queue("other"), "small").await;
+    let hasty = SendOptions { deadline: Some(Duration::ZERO), ..SendOptions::default() };
+    for _ in 0..2 {
+        let error = session.send(&q, &large("m2"), &hasty).await.unwrap_err();
+        let Error::Provider(ProviderError::MemoryFull { holders, .. }) = &error else { panic!("{error:?}") };
+        let names: Vec<_> = holders.iter().map(|holder| &*holder.destination).collect();
+        assert_eq!(names, ["queue://DLQ.q", "queue://other"]);
+        assert_eq!(holders.iter().map(|holder| holder.bytes).sum::<u64>(), broker.broker.memory_used());
+        assert!(!error.to_string().contains("waited"), "{error}");
+    }
+    assert_eq!(log.lines_with("memory is full"), 1);
+    assert_eq!(log.lines_with("queue://DLQ.q"), 1);
 }
 
 #[tokio::test]

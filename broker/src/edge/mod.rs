@@ -275,6 +275,11 @@ impl Edge {
             Work::Deliver(_, sink, batch) => sink.deliver(batch),
             Work::Notify(sink, event) => sink.notify(event),
             Work::Confirm(confirmer, outcome) => confirmer.confirm(outcome),
+            Work::Warn(error) => tracing::warn!(
+                broker = self.name,
+                %error,
+                "a send was refused because memory is full; further ones are not logged"
+            ),
             Work::Release(sink) => drop(sink),
             Work::Drop(confirmers) => drop(confirmers),
         }

@@ -30,6 +30,8 @@ pub(super) struct State {
     pub(super) own: Option<Own>,
     pub(super) last_connection: u64,
     pub(super) last_ticket: u64,
+    /// Whether it was said once that memory is full.
+    pub(super) has_warned_of_memory: bool,
     /// When the machine wants to be woken, and when the timekeeper will.
     pub(super) wake_at: Option<Timestamp>,
     pub(super) armed_for: Option<Timestamp>,
@@ -59,6 +61,8 @@ pub(super) enum Work {
     Deliver(ConnectionKey, Arc<dyn DeliverySink>, Vec<Dispatch>),
     Notify(Arc<dyn DeliverySink>, Event),
     Confirm(Confirmer, Outcome),
+    /// Says that a send was refused because memory is full.
+    Warn(ProviderError),
     /// Lets go of a sink, whose own end may call back.
     Release(Arc<dyn DeliverySink>),
     /// Says by their end that the connection is lost.
@@ -77,6 +81,7 @@ impl State {
             own: None,
             last_connection: 0,
             last_ticket: 0,
+            has_warned_of_memory: false,
             wake_at: None,
             armed_for: None,
             stopped: None,
@@ -102,6 +107,11 @@ impl State {
             }
         }
         for (ticket, outcome) in effects.confirmations {
+            if let Err(error @ ProviderError::MemoryFull { .. }) = &outcome
+                && !std::mem::replace(&mut self.has_warned_of_memory, true)
+            {
+                self.queued.push_back(Work::Warn(error.clone()));
+            }
             if let Some(confirmer) = self.confirmers.take(ticket) {
                 self.queued.push_back(Work::Confirm(confirmer, outcome));
             } else if let Some(own) = &mut self.own

@@ -8,6 +8,7 @@ use corriere_core::{Destination, Message, RedeliveryPolicy, Value};
 use super::Machine;
 use super::delivery::{Delay, Failure};
 use super::queue::{Position, QueueKey};
+use super::sending::Target;
 use super::step::OnStored;
 use crate::settings::{DeadLetters, Settings};
 use crate::store::{Removal, StoreOperation};
@@ -146,7 +147,7 @@ impl Machine {
 
     fn keep_dead_letter(&mut self, copy: Option<(QueueKey, Message)>) {
         let Some((target, message)) = copy else { return };
-        let held = self.memory.hold(Arc::new(message), None);
+        let held = self.memory.hold(Arc::new(message), None, Target::Queue(target));
         let Some(queue) = self.queues.get(&target) else { return };
         if queue.stores(&held) {
             self.operations.push(StoreOperation::Append {

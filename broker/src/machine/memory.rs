@@ -1,15 +1,21 @@
 //! The memory that messages hold, and the sends that wait for some.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use corriere_core::Message;
-use corriere_core::provider::{ProviderError, Send};
+use corriere_core::provider::{MemoryHolder, ProviderError, Send};
 
 use super::Machine;
 use super::line::{Line, Parked};
+use super::sending::Target;
 use super::step::{ConnectionKey, Ticket};
 use super::time_index::Timer;
 use crate::store::StoredId;
+
+/// How many users of memory are named to whoever finds it full.
+const NAMED_HOLDERS: usize = 3;
 
 /// A live message, counted once in memory however many queues it is on.
 #[derive(Debug)]
@@ -19,6 +25,8 @@ pub(super) struct Held {
     pub(super) message: Arc<Message>,
     /// The connection that sent it; `None` for what the broker made.
     pub(super) origin: Option<ConnectionKey>,
+    /// Where it was sent or moved to, which is said to use the memory.
+    target: Target,
     size: u64,
 }
 
@@ -27,13 +35,15 @@ pub(super) struct Held {
 pub(super) struct Memory {
     limit: u64,
     used: u64,
+    /// The parts of `used`; a message of a topic is one of it, on however many private queues it is.
+    by_target: BTreeMap<Target, u64>,
     last_id: u64,
     pub(super) line: Line,
 }
 
 impl Memory {
     pub(super) fn new(limit: u64) -> Self {
-        Self { limit, used: 0, last_id: 0, line: Line::default() }
+        Self { limit, used: 0, by_target: BTreeMap::new(), last_id: 0, line: Line::default() }
     }
 
     pub(super) fn used(&self) -> u64 {
@@ -41,17 +51,29 @@ impl Memory {
     }
 
     /// Takes a message into memory.
-    pub(super) fn hold(&mut self, message: Arc<Message>, origin: Option<ConnectionKey>) -> Arc<Held> {
+    pub(super) fn hold(
+        &mut self,
+        message: Arc<Message>,
+        origin: Option<ConnectionKey>,
+        target: Target,
+    ) -> Arc<Held> {
         let size = message.size() as u64;
         self.used += size;
+        *self.by_target.entry(target).or_default() += size;
         self.last_id += 1;
-        Arc::new(Held { id: StoredId(self.last_id), message, origin, size })
+        Arc::new(Held { id: StoredId(self.last_id), message, origin, target, size })
     }
 
     /// Gives up one hold on a message; the last one frees its memory. Every [`Held`] must end here.
     pub(super) fn release(&mut self, held: Arc<Held>) {
         if let Some(held) = Arc::into_inner(held) {
             self.used -= held.size;
+            if let Some(bytes) = self.by_target.get_mut(&held.target) {
+                *bytes -= held.size;
+                if *bytes == 0 {
+                    self.by_target.remove(&held.target);
+                }
+            }
         }
     }
 }
@@ -129,6 +151,7 @@ impl Machine {
             destination: headers.destination.as_ref().map_or_else(String::new, ToString::to_string),
             waited: self.now.since(parked.since),
             limit: self.memory.limit,
+            holders: self.largest_holders(),
         };
         if let Some(transaction) = self.transaction_of(parked.connection, &parked.send) {
             transaction.fail(&error);
@@ -137,6 +160,23 @@ impl Machine {
         if let Some(transaction) = parked.send.transaction {
             self.commit_if_waiting(&(parked.connection, transaction));
         }
+    }
+
+    /// Who uses most of the memory.
+    fn largest_holders(&self) -> Vec<MemoryHolder> {
+        let mut largest = Vec::with_capacity(NAMED_HOLDERS + 1);
+        for (target, bytes) in &self.memory.by_target {
+            largest.push((Reverse(*bytes), *target));
+            largest.sort_unstable();
+            largest.truncate(NAMED_HOLDERS);
+        }
+        largest
+            .into_iter()
+            .filter_map(|(Reverse(bytes), target)| {
+                let destination = self.destination_of(target)?.to_string();
+                Some(MemoryHolder { destination, bytes })
+            })
+            .collect()
     }
 
     /// Takes a parked send out of the line, and out of what its transaction waits for.

@@ -14,7 +14,7 @@ use super::topic::{Topic, TopicKey};
 use crate::store::StoreOperation;
 
 /// Where a message goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Target {
     Queue(QueueKey),
     Topic(TopicKey),
@@ -65,7 +65,7 @@ impl Machine {
             self.confirm(ticket, Err(without_destination()));
             return;
         };
-        let held = self.memory.hold(send.message, Some(connection));
+        let held = self.memory.hold(send.message, Some(connection), target);
         let queue = match target {
             Target::Queue(key) => self.queues.get(&key).filter(|queue| queue.stores(&held)),
             Target::Topic(_) => None,
@@ -113,6 +113,14 @@ impl Machine {
             self.topic_named(destination.name()).map(Target::Topic)
         } else {
             self.queue_named(destination.name()).map(Target::Queue)
+        }
+    }
+
+    /// The destination that a target is.
+    pub(super) fn destination_of(&self, target: Target) -> Option<&Destination> {
+        match target {
+            Target::Queue(queue) => self.queues.get(&queue).map(|queue| &queue.destination),
+            Target::Topic(topic) => self.topics.get(topic.0).map(|topic| &topic.destination),
         }
     }
 

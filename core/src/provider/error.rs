@@ -1,10 +1,20 @@
 //! Why a provider refuses.
 
+use std::fmt;
 use std::time::Duration;
 
 use thiserror::Error;
 
 use super::Capability;
+
+/// A destination whose messages use memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryHolder {
+    /// Which one.
+    pub destination: String,
+    /// Bytes of its messages, those of open transactions included.
+    pub bytes: u64,
+}
 
 /// Why a provider could not do what a command asked.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -62,7 +72,8 @@ pub enum ProviderError {
     },
     /// Memory stayed full until the send's deadline.
     #[error(
-        "the send of {message_id} to {destination} waited {waited:?} for memory: the broker's limit of {limit} bytes is used up"
+        "the send of {message_id} to {destination} {}: the broker's limit of {limit} bytes leaves no room for it{}",
+        Waited(*waited), Holders(holders)
     )]
     MemoryFull {
         /// The message.
@@ -73,6 +84,8 @@ pub enum ProviderError {
         waited: Duration,
         /// The limit in bytes.
         limit: u64,
+        /// Which destinations use most of it, largest first; up to three.
+        holders: Vec<MemoryHolder>,
     },
     /// The transaction could not be committed and was rolled back.
     #[error("transaction {transaction} was rolled back: {reason}")]
@@ -101,5 +114,61 @@ impl ProviderError {
     #[must_use]
     pub fn ends_connection(&self) -> bool {
         matches!(self, Self::Lost | Self::Stopped { .. })
+    }
+}
+
+/// How long a send waited, in words.
+struct Waited(Duration);
+
+impl fmt::Display for Waited {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_zero() {
+            f.write_str("found no memory and was not to wait for it")
+        } else {
+            write!(f, "waited {:?} for memory", self.0)
+        }
+    }
+}
+
+/// Who uses the memory, in words.
+struct Holders<'a>(&'a [MemoryHolder]);
+
+impl fmt::Display for Holders<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, MemoryHolder { destination, bytes }) in self.0.iter().enumerate() {
+            let before = if index == 0 { "; most is used by " } else { ", " };
+            write!(f, "{before}{destination} ({bytes} bytes)")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full(waited: Duration, holders: Vec<MemoryHolder>) -> String {
+        let (message_id, destination) = ("ID:p:1".to_owned(), "queue://orders".to_owned());
+        ProviderError::MemoryFull { message_id, destination, waited, limit: 1_000, holders }.to_string()
+    }
+
+    #[test]
+    fn full_memory_names_who_fills_it() {
+        let holder = |destination: &str, bytes| MemoryHolder { destination: destination.to_owned(), bytes };
+        let holders = vec![holder("queue://DLQ.orders", 800), holder("queue://orders", 150)];
+        assert_eq!(
+            full(Duration::from_secs(5), holders),
+            "the send of ID:p:1 to queue://orders waited 5s for memory: the broker's limit of 1000 bytes leaves no room for \
+             it; most is used by queue://DLQ.orders (800 bytes), queue://orders (150 bytes)"
+        );
+    }
+
+    #[test]
+    fn a_send_that_did_not_wait_does_not_say_that_it_did() {
+        assert_eq!(
+            full(Duration::ZERO, Vec::new()),
+            "the send of ID:p:1 to queue://orders found no memory and was not to wait for it: the broker's limit of 1000 \
+             bytes leaves no room for it"
+        );
     }
 }

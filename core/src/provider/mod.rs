@@ -20,7 +20,7 @@ use async_trait::async_trait;
 pub use ack::{Ack, AckKind, Cause, CauseKind};
 pub use capability::{Capabilities, Capability};
 pub use command::{Command, Credit, Send, SessionMode, Subscribe};
-pub use error::ProviderError;
+pub use error::{MemoryHolder, ProviderError};
 pub use event::{Dispatch, Event};
 pub use receipt::{Confirmation, Confirmer, Receipt};
 pub use scheme::{ProviderScheme, provider_for};
