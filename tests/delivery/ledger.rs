@@ -80,7 +80,7 @@ impl Ledger {
                 transaction: send.transaction.clone(),
             }),
             Command::Commit { transaction, one_phase: true } => {
-                self.commits.push((transaction.clone(), ticket))
+                self.commits.push((transaction.clone(), ticket));
             }
             Command::OpenSubscription(subscribe) => {
                 let key = (connection, subscribe.subscription);
