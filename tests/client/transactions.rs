@@ -249,15 +249,16 @@ async fn what_is_received_while_a_commit_fails_stays_in_the_hands_of_the_next_tr
         let (q, out) = (queue("q"), queue("out"));
         broker.send_numbered(&q, 4).await;
         let session = broker.session(Transacted).await;
-        let consumer = session.create_consumer_with_prefetch(&q, prefetch).await.unwrap();
-        assert_eq!(see(&consumer, 1).await, firsts(1..=1));
-        // A send waits for memory, the commit waits for it, and meanwhile the session receives.
+        // A send waits for memory, the commit waits for it, and meanwhile the session receives. The send comes first, as
+        // it need not wait once the session has what its commit would free.
         let send = tokio::spawn({
             let (session, out) = (session.clone(), out.clone());
             let options = SendOptions { deadline: Some(Duration::from_secs(1)), ..SendOptions::default() };
             async move { session.send(&out, &Message::bytes(vec![0; 6_000]), &options).await }
         });
         others_run().await;
+        let consumer = session.create_consumer_with_prefetch(&q, prefetch).await.unwrap();
+        assert_eq!(see(&consumer, 1).await, firsts(1..=1));
         let mut commit = Box::pin(session.commit());
         poll_fn(|cx| {
             assert!(commit.as_mut().poll(cx).is_pending());
@@ -293,14 +294,14 @@ async fn a_commit_that_is_dropped_while_it_waits_is_whole_and_the_session_goes_o
         let large = Message::bytes(vec![0; 3_000]);
         overdrawing.send(&queue("large"), &large, &SendOptions::default()).await.unwrap();
         let session = broker.session(Transacted).await;
-        let consumer = session.create_consumer(&q).await.unwrap();
-        assert_eq!(see(&consumer, 1).await, firsts(1..=1));
         let send = tokio::spawn({
             let (session, out) = (session.clone(), out.clone());
             let options = SendOptions { deadline: Some(Duration::from_secs(1)), ..SendOptions::default() };
             async move { session.send(&out, &Message::bytes(vec![0; 1_200]), &options).await }
         });
         others_run().await;
+        let consumer = session.create_consumer(&q).await.unwrap();
+        assert_eq!(see(&consumer, 1).await, firsts(1..=1));
         let mut commit = Box::pin(session.commit());
         poll_fn(|cx| {
             assert!(commit.as_mut().poll(cx).is_pending());
