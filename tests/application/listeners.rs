@@ -51,6 +51,21 @@ async fn an_order_becomes_an_email(app: TestApp) {
     app.is_empty("orders").is_empty("emails");
 }
 
+type Done = Result<(), ListenerError>;
+
+#[jms_listener(queue = "aliased")]
+async fn fails_by_an_alias(_order: Order) -> Done {
+    Err(ListenerError::dead_letter("no"))
+}
+
+/// An alias of `Result` has no `Result` in its name, and could be sent as a reply like any value.
+#[corriere::test]
+async fn an_error_behind_an_alias_is_a_failure(app: TestApp) {
+    let app = app.listeners([fails_by_an_alias::DEF]).start().await;
+    app.send("aliased", &Order { id: 1 }).await;
+    app.settled(fails_by_an_alias::DEF).await.acked().times(0).failed().times(1).dead_lettered().times(1);
+}
+
 /// The plan's number reaches the broker: of three messages, one is with the worker and the next within its prefetch.
 #[tokio::test]
 async fn the_prefetch_of_the_plan_is_what_the_broker_sends_ahead() {
