@@ -21,6 +21,7 @@ async fn on_order(entry: Entry) -> Result<Email, ListenerError> {
 /// Puts an e-mail into the outbox and acknowledges it only then. A disk that is full may have room later, so what cannot be
 /// written is delivered again, by the policy in `config.toml`.
 #[jms_listener(queue = "emails", ack = "client", concurrency = "1-4")]
+#[expect(clippy::needless_pass_by_value, reason = "a listener owns its arguments")]
 fn on_email(email: Email, mailer: Bean<Mailer>) -> Result<(), ListenerError> {
     mailer.send(&email)
 }

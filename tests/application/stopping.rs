@@ -47,6 +47,7 @@ async fn stops_its_application(_text: String, own: Bean<Own>, _noted: Bean<Noted
 }
 
 #[jms_listener(queue = "stops")]
+#[expect(clippy::needless_pass_by_value, reason = "a listener owns its arguments")]
 fn stops_its_application_blocking(_text: String, own: Bean<Own>, _noted: Bean<Noted>) {
     tokio::runtime::Handle::current().block_on(own.stop());
 }
@@ -113,6 +114,7 @@ async fn all_beans_are_gone_when_a_stop_has_returned() {
 }
 
 #[jms_listener(queue = "blocked")]
+#[expect(clippy::needless_pass_by_value, reason = "a listener owns its arguments")]
 fn on_blocked(_text: String, gate: Bean<Mutex<mpsc::Receiver<()>>>) {
     let _ = gate.lock().unwrap().recv();
 }

@@ -234,6 +234,7 @@ async fn an_optional_payload_is_none_without_a_body() {
 }
 
 #[jms_listener(queue = "blocking")]
+#[expect(clippy::needless_pass_by_value, reason = "a listener owns its arguments")]
 fn on_blocking(how: String, log: Bean<Log>, delivery: Delivery) -> Result<(), ListenerError> {
     log.add(format!("{how} {}", delivery.count()));
     match how.as_str() {

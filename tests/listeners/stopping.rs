@@ -87,6 +87,7 @@ async fn what_waits_behind_a_run_goes_to_others_as_soon_as_the_stop_begins() {
 }
 
 #[jms_listener(queue = "a")]
+#[expect(clippy::needless_pass_by_value, reason = "a listener owns its arguments")]
 fn blocks_for_ever(text: String, log: Bean<Log>) {
     log.add(&text);
     // Until the test opens the gate; a thread cannot be ended.

@@ -1,6 +1,8 @@
 //! Listeners: what `#[jms_listener]` defines, what their functions may take and return, and how they fail.
 
+mod acknowledge;
 mod blocking;
+mod concurrency;
 pub(crate) mod current;
 mod definition;
 mod error;
@@ -12,12 +14,11 @@ mod outcome;
 mod probe;
 mod reply;
 
+pub use acknowledge::{Acknowledge, AcknowledgeError};
 pub(crate) use blocking::ListenerThread;
 pub use blocking::call_blocking;
-pub use definition::{
-    Acknowledge, AcknowledgeError, Concurrency, ConcurrencyError, ListenerDef, ListenerDestination,
-    ListenerRegistration,
-};
+pub use concurrency::{Concurrency, ConcurrencyError};
+pub use definition::{ListenerDef, ListenerDestination, ListenerRegistration};
 pub use error::{Disposition, IntoListenerError, ListenerError, OrListenerError, secs};
 pub use from_delivery::{FromDelivery, Payload, via};
 pub use header::{Header, HeaderKey};

@@ -85,10 +85,11 @@ impl<T: Serialize> IntoReply<returned::Value> for T {
         match kind_of(&self) {
             Kind::Nothing => Ok(None),
             Kind::Value => converter.to_message(&self).map(Some).map_err(ListenerError::dead_letter),
-            // Behind an alias `#[jms_listener]` cannot see it, and an error must not pass for a reply.
+            // `#[jms_listener]` sees a `Result` by its type, but not one within another, and an error must not pass for a
+            // reply.
             Kind::Result => Err(ListenerError::redeliver(
-                "the listener's return type is a `Result` behind an alias, so that its errors would be sent as replies; \
-                 write `Result<_, _>` in the function's signature, or return a `Reply` of it where it is meant as a value",
+                "the listener's reply is a `Result` itself, so that its errors would be sent as replies; return one `Result`, \
+                 or a `Reply` of it where it is meant as a value",
             )),
         }
     }

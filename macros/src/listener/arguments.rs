@@ -6,6 +6,7 @@ use darling::{Error, FromMeta, Result};
 use proc_macro2::TokenStream;
 use syn::{Expr, ExprLit, Lit, Meta};
 
+use super::acknowledge::Acknowledge;
 use super::concurrency::Concurrency;
 
 /// One attribute, checked.
@@ -23,14 +24,6 @@ pub(super) struct Listener {
 pub(super) enum Destination {
     Queue(String),
     Topic(String),
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Acknowledge {
-    Auto,
-    Client,
-    Transacted,
-    Manual,
 }
 
 /// Keys that the framework is going to have. Taking one and doing nothing would be worse than refusing it.
@@ -140,21 +133,6 @@ impl Keys {
             )
             .with_span(&concurrency.span())),
             _ => Ok(()),
-        }
-    }
-}
-
-impl FromMeta for Acknowledge {
-    fn from_string(text: &str) -> Result<Self> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "client" => Ok(Self::Client),
-            "transacted" => Ok(Self::Transacted),
-            "manual" => Ok(Self::Manual),
-            "individual" | "dups_ok" => Err(Error::custom(format!(
-                "`{text}` is not available yet; expected `auto`, `client`, `transacted` or `manual`"
-            ))),
-            _ => Err(Error::unknown_value_with_alts(text, &["auto", "client", "transacted", "manual"])),
         }
     }
 }

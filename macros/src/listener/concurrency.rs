@@ -19,16 +19,15 @@ impl FromMeta for Concurrency {
             Some((lower, upper)) => number(lower).zip(number(upper)),
             None => number(text).map(|upper| (1, upper)),
         };
+        let refuse = |reason: &str| Err(Error::custom(format!("concurrency `{text}` {reason}")));
         match bounds {
-            None => Err(Error::custom(
-                "concurrency cannot be read; expected bounds such as \"2-8\", or an upper bound such as \"8\"",
-            )),
-            Some((0, _) | (_, 0)) => {
-                Err(Error::custom("concurrency allows no worker; expected bounds of at least 1"))
+            None => {
+                refuse("cannot be read; expected bounds such as \"2-8\", or an upper bound such as \"8\"")
             }
-            Some((lower, upper)) if lower > upper => Err(Error::custom(format!(
-                "concurrency has its lower bound above its upper one; did you mean \"{upper}-{lower}\"?"
-            ))),
+            Some((0, _) | (_, 0)) => refuse("allows no worker; expected bounds of at least 1"),
+            Some((lower, upper)) if lower > upper => {
+                refuse(&format!("has its lower bound above its upper one; did you mean \"{upper}-{lower}\"?"))
+            }
             Some((lower, upper)) => Ok(Self { lower, upper }),
         }
     }

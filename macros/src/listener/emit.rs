@@ -5,7 +5,8 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Ident, LitStr};
 
-use super::arguments::{Acknowledge, Destination, Listener, constant_name};
+use super::acknowledge::Acknowledge;
+use super::arguments::{Destination, Listener, constant_name};
 use super::function::Function;
 
 /// The type with the name of the function, its constants, and their registration.

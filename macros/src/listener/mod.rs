@@ -1,10 +1,13 @@
 //! `#[jms_listener]`.
 
+mod acknowledge;
 mod arguments;
 mod concurrency;
 mod emit;
 mod function;
 mod place;
+#[cfg(test)]
+mod same_rules;
 
 use darling::{Error, Result};
 use proc_macro2::TokenStream;
