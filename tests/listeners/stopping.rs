@@ -232,6 +232,7 @@ async fn stops_itself(text: String, container: Bean<Own>, log: Bean<Log>) {
 }
 
 #[jms_listener(queue = "a")]
+#[expect(clippy::needless_pass_by_value, reason = "a listener owns its arguments")]
 fn stops_itself_blocking(_text: String, container: Bean<Own>, log: Bean<Log>) {
     let stop = async { own(&container).await.stop().await };
     let report = tokio::runtime::Handle::current().block_on(stop);
