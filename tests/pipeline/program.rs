@@ -103,9 +103,19 @@ impl Program {
         fs::read_to_string(self.directory.path().join("stdout")).unwrap()
     }
 
-    /// Asks it to end, as a service manager does.
-    pub(crate) fn terminate(&self) {
-        let asked = Command::new("kill").arg(self.child.id().to_string()).status().unwrap();
+    /// What it has said on standard error so far.
+    pub(crate) fn stderr(&self) -> String {
+        fs::read_to_string(self.directory.path().join("stderr")).unwrap()
+    }
+
+    /// How many files are in its directory `name` so far.
+    pub(crate) fn count_files(&self, name: &str) -> usize {
+        fs::read_dir(self.directory.path().join(name)).map_or(0, Iterator::count)
+    }
+
+    /// Asks it to end: `TERM` as a service manager does, `INT` as Ctrl-C does.
+    pub(crate) fn signal(&self, name: &str) {
+        let asked = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
         assert!(asked.success());
     }
 
@@ -126,7 +136,7 @@ impl Program {
         self.wait_until(|program| program.child.try_wait().unwrap().is_some());
         let code = self.child.wait().unwrap().code();
         let stdout = self.stdout();
-        let stderr = fs::read_to_string(self.directory.path().join("stderr")).unwrap();
+        let stderr = self.stderr();
         Ended { code, stdout, stderr, directory: self.directory }
     }
 }

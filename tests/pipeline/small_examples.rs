@@ -6,7 +6,9 @@ use crate::program::Program;
 fn the_quickstart_greets_and_ends_when_it_is_asked_to() {
     let mut quickstart = Program::start("quickstart", [""; 0]);
     quickstart.wait_until(|program| program.stdout().contains("Hello, world!"));
-    quickstart.terminate();
+    // It may greet before it listens for signals.
+    quickstart.wait_until(|program| program.stderr().contains("running until"));
+    quickstart.signal("TERM");
     let ended = quickstart.end();
     assert_eq!(ended.code, Some(0), "{ended:?}");
 }

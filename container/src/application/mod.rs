@@ -114,6 +114,8 @@ impl Application {
     /// [`Error::Signals`], [`Error::Interrupted`].
     pub async fn run_until_shutdown(self) -> Result<(), Error> {
         let mut signals = Signals::listen()?;
+        // Before this a signal ends the process at once, so whoever sends one waits for this line.
+        tracing::info!("running until Ctrl-C or SIGTERM");
         let signal = signals.next().await?;
         tracing::info!("{signal}: stopping");
         tokio::select! {
