@@ -1,7 +1,7 @@
 //! Replies, and what a failing listener had sent.
 
 use corriere::containers::EndKind;
-use corriere::core::{ConnectionFactory, SendOptions};
+use corriere::core::{ConnectionFactory, RedeliveryPolicy, SendOptions};
 use corriere::prelude::*;
 
 use crate::support::{Log, World, json, queue};
@@ -251,4 +251,37 @@ async fn a_commit_that_fails_is_a_failed_run_and_the_message_comes_again() {
     assert_eq!(world.counts("audit").enqueued, 1);
     assert_eq!(world.left_in("replies").await, [("one".to_owned(), 1)]);
     world.until_empty("q").await;
+}
+
+#[jms_listener(queue = "requests", ack = "transacted", send_to = "answers")]
+async fn answers_at_length(_text: String) -> String {
+    "long ".repeat(2_000)
+}
+
+#[jms_listener(queue = "requests", ack = "transacted")]
+async fn sends_at_length(_text: String, session: Session) -> Result<(), ListenerError> {
+    let long = Message::bytes(vec![0; 10_000]);
+    session.send(&queue("answers"), &long, &SendOptions::default()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_message_whose_reply_finds_no_room_is_tried_again_uncounted_and_never_buried() {
+    for listener in [answers_at_length::DEF, sends_at_length::DEF] {
+        let settings = corriere_broker::Settings {
+            memory_limit: 4_000,
+            send_deadline: std::time::Duration::ZERO,
+            redelivery: RedeliveryPolicy { maximum_redeliveries: Some(1), ..RedeliveryPolicy::default() },
+            ..corriere_broker::Settings::default()
+        };
+        let world = World::with(settings).await;
+        let _container = world.start(listener).await;
+        world.send("requests", "m").await;
+        world.ends.wait_for(1).await;
+        world.pass_delays_until(5).await;
+        for end in world.ends.all() {
+            assert_eq!((end.kind, end.delivery_count), (EndKind::Redelivered, 1), "{end:?}");
+        }
+        assert_eq!(world.counts("requests").pending, 1);
+    }
 }

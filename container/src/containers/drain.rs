@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use corriere_core::Release;
+use corriere_core::provider::CauseKind;
 
 use super::pool::Run;
 use super::run::{cause, tell};
@@ -79,7 +80,8 @@ async fn end(shared: &Shared, worker: u64, run: &Run) -> Abandoned {
     let still_running = run.thread.is_at_work() || shared.pool().contains(worker);
     let running_for = run.since.elapsed();
     let was_settled = run.delivery.is_settled();
-    let release = Release::Redeliver { delay: None, cause: cause(shared.listener.id, TEXT) };
+    let release =
+        Release::Redeliver { delay: None, cause: cause(shared.listener.id, CauseKind::Failure, TEXT) };
     let released = tokio::time::timeout(STEP, run.delivery.release(release)).await;
     let kind = match released {
         // Where a commit is on its way and hangs, nobody knows.

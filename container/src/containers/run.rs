@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use corriere_core::provider::{Cause, CauseKind};
+use corriere_core::provider::{Cause, CauseKind, ProviderError};
 use corriere_core::{Delivery, Destination, Error, Message, Release, SendOptions, Session};
+use corriere_templates::TemplateError;
 use tracing::field::Empty;
 use tracing::{Instrument, Span, info_span};
 
@@ -24,6 +25,7 @@ pub(super) enum SessionAfter {
 
 /// A failure of the listener, or of the reply that it wanted to be sent. Nothing of the listener's own is left in it.
 struct Failure {
+    kind: CauseKind,
     text: String,
     disposition: Disposition,
     panicked: bool,
@@ -33,6 +35,7 @@ impl Failure {
     /// Showing and dropping the error run code of the listener's, which may panic like any other.
     fn of(error: ListenerError) -> Self {
         let disposition = error.disposition();
+        let kind = caught(|| kind(error.source())).unwrap_or(CauseKind::Failure);
         let text = caught(|| error.chain()).map_err(|panic| {
             format!("the listener failed, and its error panicked while it was shown: {panic}")
         });
@@ -41,13 +44,41 @@ impl Failure {
         });
         let panicked = text.is_err() || dropped.is_err();
         // Where the error can be shown it says more than how its drop went.
-        Self { text: text.unwrap_or_else(|panic| panic), disposition, panicked }
+        Self { kind, text: text.unwrap_or_else(|panic| panic), disposition, panicked }
+    }
+
+    fn of_reply(error: &Error) -> Self {
+        let disposition = Disposition::Redeliver { delay: None };
+        Self {
+            kind: kind(error),
+            text: format!("its reply could not be sent: {error}"),
+            disposition,
+            panicked: false,
+        }
     }
 
     fn panic(panic: &str) -> Self {
         let text = format!("the listener panicked: {panic}");
-        Self { text, disposition: Disposition::Redeliver { delay: None }, panicked: true }
+        let disposition = Disposition::Redeliver { delay: None };
+        Self { kind: CauseKind::Failure, text, disposition, panicked: true }
     }
+}
+
+/// The class of a failure. That the broker had no room for what the listener sent says nothing about the message.
+fn kind(error: &(dyn std::error::Error + 'static)) -> CauseKind {
+    let has_no_room = |error: &Error| matches!(error, Error::Provider(ProviderError::MemoryFull { .. }));
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let of_template = || match error.downcast_ref() {
+            Some(TemplateError::Client(error)) => Some(error),
+            _ => None,
+        };
+        if error.downcast_ref().or_else(of_template).is_some_and(has_no_room) {
+            return CauseKind::Resource;
+        }
+        next = error.source();
+    }
+    CauseKind::Failure
 }
 
 /// How a delivery ended, the failure in words, and what that means for the session.
@@ -124,8 +155,8 @@ pub(super) fn tell(shared: &Shared, end: &DeliveryEnd) {
 }
 
 /// What the broker is told of a failed delivery.
-pub(super) fn cause(listener: &str, text: &str) -> Cause {
-    Cause { kind: CauseKind::Failure, text: text.into(), listener: Some(listener.into()) }
+pub(super) fn cause(listener: &str, kind: CauseKind, text: &str) -> Cause {
+    Cause { kind, text: text.into(), listener: Some(listener.into()) }
 }
 
 /// All of it counts as the session's handler: who closes the session from inside finds the message settled still.
@@ -137,11 +168,9 @@ async fn call_and_settle(
 ) -> (DeliveryEnd, SessionAfter) {
     let since = Instant::now();
     let returned = match call(shared, delivery, thread).await {
-        Ok(Some(reply)) => send_reply(shared, session, delivery, reply).await.map_err(|error| Failure {
-            text: format!("its reply could not be sent: {error}"),
-            disposition: Disposition::Redeliver { delay: None },
-            panicked: false,
-        }),
+        Ok(Some(reply)) => {
+            send_reply(shared, session, delivery, reply).await.map_err(|error| Failure::of_reply(&error))
+        }
         Ok(None) => Ok(()),
         Err(failure) => Err(failure),
     };
@@ -201,7 +230,7 @@ async fn succeed(shared: &Shared, session: &Session, delivery: &Delivery) -> End
 
 /// Ends a delivery that failed, by the error's own disposition.
 async fn fail(shared: &Shared, session: &Session, delivery: &Delivery, failure: Failure) -> Ending {
-    let cause = cause(shared.listener.id, &failure.text);
+    let cause = cause(shared.listener.id, failure.kind, &failure.text);
     let (release, kind) = match failure.disposition {
         Disposition::Redeliver { delay } => (Release::Redeliver { delay, cause }, EndKind::Redelivered),
         Disposition::DeadLetter => (Release::DeadLetter { cause }, EndKind::DeadLettered),
