@@ -114,3 +114,17 @@ fn a_send_that_waits_for_memory_ends_with_its_connection() {
         [send(false, 3_500, false), send(false, 1_000, false), Operation::Close { connection: FIRST }];
     assert_keeps_the_rules(small_memory(), &history);
 }
+
+#[test]
+fn a_commit_that_the_store_gets_before_it_fails_a_send_of_it_is_refused() {
+    let history = [
+        Operation::StoreWaits,
+        send(true, 1_000, false),
+        send(true, 10, true),
+        send(false, 2_500, true),
+        Operation::Commit { session: FIRST },
+        Operation::StoreFails,
+        Operation::StoreAnswers { count: 255 },
+    ];
+    assert_keeps_the_rules(small_memory(), &history);
+}

@@ -8,7 +8,7 @@ use crate::describe;
 use crate::ledger::Ledger;
 use crate::operations::Misuse;
 use corriere_broker::machine::{ConnectionKey, Input, Machine, Ticket};
-use corriere_broker::store::{StoreError, StoreOperation};
+use corriere_broker::store::{StoreError, StoreOperation, StoreTransaction};
 use corriere_broker::{Counts, Settings};
 use corriere_core::provider::{
     Ack, AckKind, Cause, CauseKind, Command, Confirmation, Credit, Dispatch, ProviderError, Send,
@@ -47,6 +47,8 @@ pub(crate) struct World {
     numbers: u64,
     wake_at: Option<Timestamp>,
     pub(crate) store_waits: bool,
+    /// Transactions of which the store failed something.
+    spoilt: Vec<StoreTransaction>,
     pub(crate) connections: Vec<ConnectionKey>,
     pub(crate) sessions: Vec<ClientSession>,
     /// All that was dispatched, in order.
@@ -83,6 +85,7 @@ impl World {
             numbers: 0,
             wake_at: None,
             store_waits: false,
+            spoilt: Vec::new(),
             connections: Vec::new(),
             sessions: Vec::new(),
             dispatches: Vec::new(),
@@ -114,7 +117,19 @@ impl World {
 
     /// The store answers its oldest batch, if it has one.
     pub(crate) fn answer_batch(&mut self, succeeds: bool) -> Result<bool, Violation> {
-        let Some((batch, _)) = self.model.unanswered_batches().next() else { return Ok(false) };
+        let Some((batch, operations)) = self.model.unanswered_batches().next() else { return Ok(false) };
+        // As the store promises: a commit fails when anything of its transaction failed before.
+        let is_spoilt = operations.iter().any(|operation| {
+            matches!(operation, StoreOperation::Commit(transaction) if self.spoilt.contains(transaction))
+        });
+        let succeeds = succeeds && !is_spoilt;
+        if !succeeds {
+            let transactions = operations.iter().filter_map(|operation| match operation {
+                StoreOperation::Append { transaction, .. } => transaction.clone(),
+                _ => None,
+            });
+            self.spoilt.extend(transactions);
+        }
         let outcome = if succeeds { Ok(()) } else { Err(StoreError::Io("the disk is on fire".to_owned())) };
         self.step(Input::Stored { batch, outcome })?;
         Ok(true)
