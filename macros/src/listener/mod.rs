@@ -5,7 +5,6 @@ mod arguments;
 mod concurrency;
 mod emit;
 mod function;
-mod place;
 #[cfg(test)]
 mod same_rules;
 
@@ -56,15 +55,6 @@ fn definitions(
     let complete: Vec<Listener> = listeners.iter().flatten().cloned().collect();
     if listeners.len() > 1 {
         errors.handle(arguments::check_ids(&complete));
-    }
-    if function.sig.receiver().is_none() && place::is_in_implementation() {
-        errors.push(
-            Error::custom(
-                "a listener is a free function; put it outside of the `impl` block or trait and take what it needs as a \
-                 `Bean<T>` argument",
-            )
-            .with_span(&function.sig.ident),
-        );
     }
     let function = errors.handle(Function::read(function));
     errors.finish()?;
