@@ -1,6 +1,8 @@
 //! The pipeline itself: an order comes in, an e-mail goes out.
 
+use std::future::pending;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use corriere::prelude::*;
 use corriere_examples::{Outbox, OutboxError};
@@ -18,8 +20,8 @@ async fn on_order(entry: Entry) -> Result<Email, ListenerError> {
     Ok(Email::confirming(&order))
 }
 
-/// Puts an e-mail into the outbox and acknowledges it only then. A disk that is full may have room later, so what cannot be
-/// written is delivered again, by the policy in `config.toml`.
+/// Puts an e-mail into the outbox and acknowledges it only then. One that cannot be written is given back and ends the run:
+/// a full disk is not the order's fault, and burying every e-mail would not make room.
 #[jms_listener(queue = "emails", ack = "client", concurrency = "1-4")]
 #[expect(clippy::needless_pass_by_value, reason = "a listener owns its arguments")]
 fn on_email(email: Email, mailer: Bean<Mailer>) -> Result<(), ListenerError> {
@@ -77,5 +79,13 @@ impl Mailer {
         let mime = email.to_mime().or_dead_letter()?;
         outbox.put(&email.file_name(), &mime)?;
         Ok(())
+    }
+
+    /// Waits until an e-mail could not be written, and says why not.
+    pub(crate) async fn failed(&self) -> Arc<OutboxError> {
+        match self {
+            Self::Outbox(outbox) => outbox.failed().await,
+            Self::Count => pending().await,
+        }
     }
 }

@@ -15,44 +15,50 @@ mod rows;
 mod run;
 mod summary;
 
-use std::fmt::Display;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Parser;
 use corriere::prelude::*;
+use corriere_examples::end_signal;
 
 use crate::arguments::Arguments;
 use crate::run::RunError;
-use crate::summary::Summary;
 
 #[corriere::main]
 async fn main() -> ExitCode {
     match run(&Arguments::parse()).await {
-        Ok(summary) if summary.is_balanced() => ExitCode::SUCCESS,
-        Ok(_) => fail("orders are not e-mails + dead letters"),
-        Err(error) => fail(error),
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("order_pipeline: {error}");
+            ExitCode::FAILURE
+        }
     }
 }
 
-fn fail(why: impl Display) -> ExitCode {
-    eprintln!("order_pipeline: {why}");
-    ExitCode::FAILURE
-}
-
-async fn run(arguments: &Arguments) -> Result<Summary, RunError> {
+/// A run that ends before its time says first what was done.
+async fn run(arguments: &Arguments) -> Result<(), RunError> {
     let entries = input::read(&arguments.orders, &arguments.lines)?;
+    let signal = end_signal().map_err(RunError::Signals)?;
     let app = start(arguments).await?;
-    let summary = run::run(&app, &entries, arguments.repeat, arguments.patience()).await;
+    let begin = Instant::now();
+    let ended = tokio::select! {
+        ended = run::run(&app, &entries, arguments.repeat, arguments.patience()) => ended,
+        signal = signal => Err(RunError::Interrupted(signal)),
+    };
+    let summary = run::summary(&app, begin.elapsed()).await;
     app.stop().await;
     let summary = summary?;
-    summary.print(arguments.json)?;
-    Ok(summary)
+    summary.print(arguments.json).map_err(RunError::Print)?;
+    ended?;
+    summary.is_balanced().then_some(()).ok_or(RunError::Unbalanced)
 }
 
-async fn start(arguments: &Arguments) -> Result<Application, Error> {
+async fn start(arguments: &Arguments) -> Result<Application, RunError> {
+    let outbox = arguments.outbox.to_str().ok_or_else(|| RunError::OutboxName(arguments.outbox.clone()))?;
     let app = Application::from_config(concat!(env!("CARGO_MANIFEST_DIR"), "/order_pipeline/config.toml"))?
         .set("beans.mailer.sink", arguments.sink.name())
-        .set("beans.mailer.outbox", arguments.outbox.display().to_string())
+        .set("beans.mailer.outbox", outbox.replace("${", "$${")) // a path as it is, not a placeholder
         .start()
         .await?;
     Ok(app)

@@ -1,18 +1,22 @@
-//! One run: publish, wait until nothing is under way, count.
+//! One run: publish, wait until nothing is under way, stop the listeners, count.
 
 use std::fmt::Write;
 use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corriere::broker::Counts;
 use corriere::config::UnknownDestination;
 use corriere::prelude::*;
-use indicatif::{ProgressBar, ProgressState, ProgressStyle};
+use corriere_examples::OutboxError;
+use indicatif::{ProgressBar, ProgressFinish, ProgressState, ProgressStyle};
 use thiserror::Error;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep;
 
 use crate::input::Entry;
+use crate::listeners::Mailer;
 use crate::rows::InputError;
 use crate::summary::{DeadLetters, Summary};
 
@@ -35,8 +39,18 @@ pub(crate) enum RunError {
     Send(#[from] JoinError),
     #[error("the configuration has no `[broker]`, whose counts this program reports")]
     NoBroker,
+    #[error("the outbox {0:?} has a name that is not UTF-8, as the configuration is")]
+    OutboxName(PathBuf),
+    #[error(transparent)]
+    Outbox(Arc<OutboxError>),
+    #[error("cannot listen for signals: {0}")]
+    Signals(io::Error),
+    #[error("stopped by {0} before the end")]
+    Interrupted(&'static str),
+    #[error("orders are not e-mails + dead letters")]
+    Unbalanced,
     #[error("cannot print the summary: {0}")]
-    Print(#[from] io::Error),
+    Print(io::Error),
     #[error(
         "nothing has moved for {patience:?}: {published} of {expected} orders are published, {orders} of them are still on \
          `orders`, and {emails} e-mails are still on `emails`"
@@ -44,19 +58,31 @@ pub(crate) enum RunError {
     Stalled { patience: Duration, expected: u64, published: u64, orders: u64, emails: u64 },
 }
 
-/// Publishes the entries in each of so many rounds, waits until nothing is under way any more, and counts. Gives up when
-/// everything stands still for longer than `patience`.
+/// Publishes the entries in each of so many rounds, and waits until nothing is under way any more. Gives up when an e-mail
+/// cannot be written, and when everything stands still for longer than `patience`.
 pub(crate) async fn run(
     app: &Application,
     entries: &[Entry],
     rounds: u32,
     patience: Duration,
-) -> Result<Summary, RunError> {
-    let begin = Instant::now();
+) -> Result<(), RunError> {
+    let mailer: Bean<Mailer> = app.bean("mailer")?;
     let expected = entries.len() as u64 * u64::from(rounds);
-    let ((), Counted { orders, emails }) =
-        tokio::try_join!(publish(app, entries, rounds), finish(app, expected, patience))?;
-    let seconds = begin.elapsed().as_secs_f64();
+    tokio::select! {
+        ended = async { tokio::try_join!(publish(app, entries, rounds), finish(app, expected, patience)) } => {
+            ended.map(|_| ())
+        }
+        error = mailer.failed() => Err(RunError::Outbox(error)),
+    }
+}
+
+/// Counts what was done in that time, after what the listeners are at has come to its end.
+pub(crate) async fn summary(app: &Application, elapsed: Duration) -> Result<Summary, RunError> {
+    for container in app.containers() {
+        container.stop().await;
+    }
+    let Counted { orders, emails } = Counted::now(app)?;
+    let seconds = elapsed.as_secs_f64();
     Ok(Summary {
         orders: orders.enqueued,
         emails: emails.acknowledged,
@@ -94,26 +120,28 @@ struct Counted {
     emails: Counts,
 }
 
+impl Counted {
+    fn now(app: &Application) -> Result<Self, RunError> {
+        let broker = app.broker().ok_or(RunError::NoBroker)?;
+        // An order leaves its queue in one step with the arrival of its e-mail, so it is seen on one of them at least.
+        let orders = broker.counts(&app.destinations().queue("orders")?).unwrap_or_default();
+        let emails = broker.counts(&app.destinations().queue("emails")?).unwrap_or_default();
+        Ok(Self { orders, emails })
+    }
+}
+
 /// Waits until all expected orders came and nothing is on the queues any more. That may take any time as long as something
 /// moves.
-async fn finish(app: &Application, expected: u64, patience: Duration) -> Result<Counted, RunError> {
-    let broker = app.broker().ok_or(RunError::NoBroker)?;
-    let orders = app.destinations().queue("orders")?;
-    let emails = app.destinations().queue("emails")?;
-    let progress = ProgressBar::new(expected).with_style(style());
+async fn finish(app: &Application, expected: u64, patience: Duration) -> Result<(), RunError> {
+    let progress = ProgressBar::new(expected).with_style(style()).with_finish(ProgressFinish::AndClear);
     let mut last = Counted::default();
     let mut moved = Instant::now();
     loop {
-        // An order leaves its queue in one step with the arrival of its e-mail, so it is seen on one of them at least.
-        let now = Counted {
-            orders: broker.counts(&orders).unwrap_or_default(),
-            emails: broker.counts(&emails).unwrap_or_default(),
-        };
+        let now = Counted::now(app)?;
         let Counted { orders, emails } = now;
         progress.set_position(emails.acknowledged + orders.dead_lettered + emails.dead_lettered);
         if orders.enqueued == expected && orders.pending == 0 && emails.pending == 0 {
-            progress.finish_and_clear();
-            return Ok(now);
+            return Ok(());
         }
         if now != last {
             (last, moved) = (now, Instant::now());

@@ -3,6 +3,8 @@
 //!
 //! It runs until Ctrl-C, or with `--once` until its order is confirmed.
 
+use std::sync::Arc;
+
 use corriere::prelude::*;
 use corriere_examples::{Outbox, OutboxError};
 use rust_decimal::Decimal;
@@ -72,7 +74,7 @@ impl Mailer {
     }
 
     /// Writes the e-mail. Its file is named for its subject, so sending it twice makes one file.
-    async fn send(&self, email: &Email) -> Result<(), OutboxError> {
+    async fn send(&self, email: &Email) -> Result<(), Arc<OutboxError>> {
         let name = email.subject.replace(|c: char| !c.is_alphanumeric(), "-") + ".eml";
         let text = format!("To: {}\r\nSubject: {}\r\n\r\n{}\r\n", email.to, email.subject, email.body);
         let outbox = self.outbox.clone();

@@ -1,50 +1,83 @@
 //! A directory that mails are put into.
 
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::sync::Arc;
+use std::{fs, io, process};
 
 use thiserror::Error;
+use tokio::sync::watch;
 
 /// A directory of mails. A mail is in it completely or not at all, and putting it in again replaces it, so handling the
 /// same message twice does no harm.
 #[derive(Clone, Debug)]
 pub struct Outbox {
     directory: PathBuf,
+    failure: watch::Sender<Option<Arc<OutboxError>>>,
 }
 
 /// A directory or file could not be written.
 #[derive(Debug, Error)]
-#[error("outbox: cannot write {}: {source}", path.display())]
-pub struct OutboxError {
-    /// The directory or file.
-    pub path: PathBuf,
-    /// Why not.
-    pub source: io::Error,
+#[non_exhaustive]
+pub enum OutboxError {
+    /// Something else has the directory's name.
+    #[error("outbox: {} is a file; expected a directory", path.display())]
+    NotADirectory {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The system says no.
+    #[error("outbox: cannot write {}: {source}", path.display())]
+    Write {
+        /// The directory or file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
 }
 
 impl Outbox {
     /// Opens the outbox, making the directory if it is missing.
     ///
     /// # Errors
-    /// When the directory cannot be made.
+    /// When the directory cannot be made, or no file in it.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, OutboxError> {
         let directory = directory.into();
-        match fs::create_dir_all(&directory) {
-            Ok(()) => Ok(Self { directory }),
-            Err(source) => Err(OutboxError { path: directory, source }),
+        if directory.exists() && !directory.is_dir() {
+            return Err(OutboxError::NotADirectory { path: directory });
+        }
+        // What is tried has a name of this process, as others may try at the same time.
+        let trial = directory.join(format!(".trial-{}.part", process::id()));
+        let tried = fs::create_dir_all(&directory)
+            .and_then(|()| write_or_remove(&trial, b"trial", |trial| fs::remove_file(trial)));
+        match tried {
+            Ok(()) => Ok(Self { directory, failure: watch::Sender::new(None) }),
+            Err(source) => Err(OutboxError::Write { path: directory, source }),
         }
     }
 
-    /// Puts a mail in under this file name: written beside, then renamed.
+    /// Puts a mail in under this file name: written beside, then renamed. A failure leaves nothing behind.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn put(&self, name: &str, mail: &[u8]) -> Result<(), OutboxError> {
+    pub fn put(&self, name: &str, mail: &[u8]) -> Result<(), Arc<OutboxError>> {
         let path = self.directory.join(name);
         let beside = self.directory.join(format!(".{name}.part"));
-        fs::write(&beside, mail)
-            .and_then(|()| fs::rename(&beside, &path))
-            .map_err(|source| OutboxError { path, source })
+        write_or_remove(&beside, mail, |beside| fs::rename(beside, &path)).map_err(|source| {
+            let error = Arc::new(OutboxError::Write { path, source });
+            self.failure.send_replace(Some(Arc::clone(&error)));
+            error
+        })
+    }
+
+    /// Waits until a mail could not be put in, here or through a clone, and says why not. Dropping the future loses
+    /// nothing.
+    pub async fn failed(&self) -> Arc<OutboxError> {
+        let mut failure = self.failure.subscribe();
+        match failure.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(error)) => Arc::clone(error),
+            // The sender is here, so the wait ends with a failure only.
+            _ => std::future::pending().await,
+        }
     }
 
     /// Where the mails are.
@@ -54,9 +87,25 @@ impl Outbox {
     }
 }
 
+/// Writes a file and finishes it; when either fails the file is removed.
+fn write_or_remove(
+    path: &Path,
+    bytes: &[u8],
+    finish: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
+    fs::write(path, bytes).and_then(|()| finish(path)).inspect_err(|_| {
+        // It may never have been made; the first error is the one to tell.
+        let _ = fs::remove_file(path);
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn names(directory: &Path) -> Vec<std::ffi::OsString> {
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
 
     #[test]
     fn a_mail_put_in_twice_is_there_once_and_nothing_is_left_beside_it() {
@@ -64,18 +113,36 @@ mod tests {
         let outbox = Outbox::open(directory.path().join("made/on/the/way")).unwrap();
         outbox.put("order-1.eml", b"first").unwrap();
         outbox.put("order-1.eml", b"second").unwrap();
-        let names: Vec<_> =
-            fs::read_dir(outbox.directory()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(names, ["order-1.eml"]);
+        assert_eq!(names(outbox.directory()), ["order-1.eml"]);
         assert_eq!(fs::read(outbox.directory().join("order-1.eml")).unwrap(), b"second");
     }
 
+    #[tokio::test]
+    async fn a_mail_that_cannot_be_put_in_is_told_and_nothing_is_left_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        // No file can take the place of a directory.
+        fs::create_dir(directory.path().join("order-1.eml")).unwrap();
+        let outbox = Outbox::open(directory.path()).unwrap();
+        let error = outbox.put("order-1.eml", b"mail").unwrap_err();
+        assert!(error.to_string().contains("order-1.eml: "), "{error}");
+        assert_eq!(outbox.failed().await.to_string(), error.to_string());
+        assert_eq!(names(directory.path()), ["order-1.eml"]);
+    }
+
     #[test]
-    fn a_directory_that_cannot_be_made_is_named() {
+    fn a_file_in_place_of_the_directory_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         fs::write(&file, "").unwrap();
         let error = Outbox::open(&file).unwrap_err();
-        assert_eq!(error.path, file);
+        assert_eq!(error.to_string(), format!("outbox: {} is a file; expected a directory", file.display()));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_directory_that_takes_no_files_is_refused_at_once() {
+        // Not even the superuser makes files there.
+        let error = Outbox::open("/proc/self").unwrap_err();
+        assert!(error.to_string().starts_with("outbox: cannot write /proc/self: "), "{error}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -79,37 +80,97 @@ fn orders_without_their_lines_are_a_wrong_call() {
 }
 
 #[test]
-fn an_outbox_that_cannot_be_made_stops_the_start() {
+fn an_outbox_that_is_a_file_stops_the_start() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("outbox"), "a file").unwrap();
     let ended = run_in(directory, &["--outbox", "outbox"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.stderr.contains("cannot write outbox"), "{ended:?}");
+    assert!(ended.stderr.contains("outbox is a file; expected a directory"), "{ended:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_outbox_that_takes_no_files_stops_the_start() {
+    let ended = run_in(tempfile::tempdir().unwrap(), &["--outbox", "/proc/self"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains("cannot write /proc/self: "), "{ended:?}");
+    assert_eq!(ended.stdout, "");
 }
 
 #[test]
-fn an_email_that_cannot_be_written_is_tried_again_and_then_a_dead_letter() {
+fn an_outbox_whose_name_looks_like_a_placeholder_is_taken_by_its_name() {
+    let ended = run_in(tempfile::tempdir().unwrap(), &["--outbox", "$${env:HOME}"]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.files("$${env:HOME}").len(), 300);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_outbox_whose_name_is_no_text_is_refused_by_its_name() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let arguments = [OsStr::new("--outbox"), OsStr::from_bytes(b"out\xffbox")];
+    let ended = Program::start("order_pipeline", arguments).end();
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.stderr.contains(r#"the outbox "out\xFFbox" has a name that is not UTF-8"#), "{ended:?}");
+}
+
+#[test]
+fn an_email_that_cannot_be_written_ends_the_run_and_buries_nothing() {
     let directory = tempfile::tempdir().unwrap();
     // No file can take the place of a directory.
     fs::create_dir_all(directory.path().join("outbox/order-5001.eml")).unwrap();
-    let ended = run_in(directory, &["--outbox", "outbox", "--json"]);
-    assert_eq!(ended.code, Some(0), "{ended:?}");
-    let json = ended.json();
-    assert_eq!((json.orders, json.emails, json.dead_letters), (320, 299, 21));
-    assert_eq!(json.redeliveries, 6);
+    let ended = run_in(directory, &["--outbox", "outbox", "--sink", "files"]);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    let cause = "order_pipeline: outbox: cannot write outbox/order-5001.eml: Is a directory";
+    assert!(ended.stderr.contains(cause), "{ended:?}");
+    assert!(ended.stdout.starts_with("orders "), "{ended:?}");
+    assert!(!ended.stdout.contains("outbox"), "no dead letter for want of a place: {ended:?}");
+    let left = ended.directory.path().join("outbox/.order-5001.eml.part");
+    assert!(!left.exists());
 }
 
+#[cfg(unix)]
 #[test]
 fn a_run_that_stands_still_ends_and_says_what_is_missing() {
     let directory = tempfile::tempdir().unwrap();
-    fs::create_dir_all(directory.path().join("outbox/order-5001.eml")).unwrap();
-    let arguments = ["--outbox", "outbox", "--patience", "1"];
-    // The e-mail that cannot be written would be tried again only after hours.
-    let environment = [("CORRIERE__BROKER__REDELIVERY__INITIAL_DELAY", "5h")];
+    let outbox = directory.path().join("outbox");
+    fs::create_dir(&outbox).unwrap();
+    // Nobody reads from this pipe, so writing into it hangs.
+    let made = Command::new("mkfifo").arg(outbox.join(".order-5001.eml.part")).status().unwrap();
+    assert!(made.success());
+    let arguments = ["--outbox", "outbox", "--patience", "1", "--json"];
+    let environment = [("CORRIERE__LISTENER_CONTAINERS__DEFAULT__SHUTDOWN_TIMEOUT", "1s")];
     let ended = Program::start_with(directory, "order_pipeline", arguments, &environment).end();
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let missing =
         "nothing has moved for 1s: 320 of 320 orders are published, 0 of them are still on `orders`";
     assert!(ended.stderr.contains(missing), "{ended:?}");
-    assert_eq!(ended.stdout, "");
+    let json = ended.json();
+    assert_eq!((json.orders, json.dead_letters), (320, 20));
+    assert!(json.emails < 300, "{json:?}");
+}
+
+/// Asks a run to end in the middle of its work.
+fn interrupt(signal: &str) -> Ended {
+    let mut program =
+        Program::start("order_pipeline", ["--json", "--outbox", "outbox", "--repeat", "1000000"]);
+    program.wait_until(|program| program.count_files("outbox") > 100);
+    program.signal(signal);
+    program.end()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_asked_to_end_stops_in_order_and_says_what_was_done() {
+    for signal in ["INT", "TERM"] {
+        let ended = interrupt(signal);
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.stderr.contains(&format!("stopped by SIG{signal} before the end")), "{ended:?}");
+        let json = ended.json();
+        assert!(json.orders >= json.emails + json.dead_letters, "{json:?}");
+        // What was under way came to its end: each file is an acknowledged e-mail, and none is half written.
+        assert_eq!(ended.files("outbox").len() as u64, json.emails);
+    }
 }
