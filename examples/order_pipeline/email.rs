@@ -44,9 +44,17 @@ impl Email {
         }
     }
 
-    /// The name of its file. It is the order's, so confirming an order twice makes one file.
+    /// The name of its file. It is the order's, so confirming an order twice makes one file, and different orders make
+    /// different files even where a file system takes `A` for `a`.
     pub(crate) fn file_name(&self) -> String {
-        format!("order-{}.eml", self.order_id)
+        let mut name = String::from("order-");
+        for c in self.order_id.chars() {
+            if c.is_ascii_uppercase() || c == '_' {
+                name.push('_');
+            }
+            name.push(c.to_ascii_lowercase());
+        }
+        name + ".eml"
     }
 
     /// The e-mail as a MIME message.
@@ -112,6 +120,27 @@ mod tests {
         assert_eq!(email().file_name(), "order-5001.2.eml");
         assert_ne!(first.file_name(), email().file_name());
         assert!(headers(&email()).contains("Message-ID: <order-5001.2@corriere.example>"));
+    }
+
+    #[test]
+    fn no_two_orders_share_a_file_where_case_does_not_count() {
+        let file_name = |id: &str| Email { order_id: id.to_owned(), ..email() }.file_name();
+        assert_eq!(
+            ["5001", "a1", "A1", "_a1", "_A1"].map(file_name),
+            ["order-5001.eml", "order-a1.eml", "order-_a1.eml", "order-__a1.eml", "order-___a1.eml"]
+        );
+        assert_eq!(file_name("CON"), "order-_c_o_n.eml");
+    }
+
+    #[test]
+    fn the_longest_names_make_lines_that_a_mail_may_have() {
+        for c in ['x', '"', '\\', '\n', ' ', 'é', '雪', '.', ',', '@', '<', '('] {
+            let name = c.to_string().repeat(320);
+            let email =
+                Email { to_name: name.clone(), subject: format!("Your order 1 for {name}"), ..email() };
+            let headers = headers(&email);
+            assert!(headers.lines().all(|line| line.len() <= 998), "{c:?}: {headers}");
+        }
     }
 
     #[test]
