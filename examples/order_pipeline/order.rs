@@ -1,13 +1,19 @@
 //! Valid orders, and why an entry is none.
 
-use std::str::FromStr;
-
 use lettre::Address;
+use lettre::message::Mailbox;
 use rust_decimal::Decimal;
 use thiserror::Error;
 
 use crate::date::Date;
 use crate::input::{Entry, LineRecord, OrderRecord};
+
+/// The most characters of a field: what an e-mail address may have, and few enough for a line of a mail's header.
+const LONGEST_FIELD: usize = 320;
+/// The most characters of an order's number.
+const LONGEST_ID: usize = 40;
+/// The most pieces in a line.
+const MOST_PIECES: i64 = 1_000_000;
 
 /// An order that holds together.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,7 +54,7 @@ pub(crate) struct InvalidOrder {
 /// What makes an entry no valid order. Its text begins with a class of few words and a colon, which the summary counts by.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub(crate) enum Reason {
-    #[error("order id: expected letters, digits, `-` and `_`, 1 to 40 of them")]
+    #[error("order id: expected letters, digits, `-` and `_`, 1 to {LONGEST_ID} of them")]
     OrderId,
     #[error("duplicate order: {first} has this number already")]
     Duplicate { first: String },
@@ -58,6 +64,8 @@ pub(crate) enum Reason {
     NoLines,
     #[error("missing field: `{field}` is empty")]
     Missing { field: &'static str },
+    #[error("too long: `{field}` has {length} characters; expected at most {LONGEST_FIELD}")]
+    TooLong { field: &'static str, length: usize },
     #[error("e-mail: `{value}` is no e-mail address")]
     Email { value: String },
     #[error("date: `{field}` is `{value}`; expected a day of the calendar as YYYY-MM-DD")]
@@ -66,13 +74,15 @@ pub(crate) enum Reason {
     ShippedBeforeOrdered { shipped: Date, ordered: Date },
     #[error("number: `{field}` is `{value}`; expected {expected}")]
     Number { field: &'static str, value: String, expected: &'static str },
-    #[error("price: {price} for `{product}` is negative")]
+    #[error(
+        "price: {price} for `{product}`; expected 0 or more, below 1000000000, with at most four decimals"
+    )]
     Price { product: String, price: Decimal },
-    #[error("quantity: {quantity} of `{product}`; expected at least 1")]
+    #[error("quantity: {quantity} of `{product}`; expected 1 to {MOST_PIECES}")]
     Quantity { product: String, quantity: i64 },
-    #[error("discount: {discount} on `{product}`; expected 0 to 1")]
+    #[error("discount: {discount} on `{product}`; expected 0 to 1 with at most four decimals")]
     Discount { product: String, discount: Decimal },
-    #[error("freight: {freight} is negative")]
+    #[error("freight: {freight}; expected 0 or more, below 1000000000, in whole cents")]
     Freight { freight: Decimal },
     #[error("total: {total} is given, but the lines add up to {sum}")]
     Total { total: Decimal, sum: Decimal },
@@ -82,7 +92,7 @@ impl Order {
     /// Checks an entry.
     pub(crate) fn check(entry: &Entry) -> Result<Self, InvalidOrder> {
         Self::read(entry).map_err(|reason| InvalidOrder {
-            order_id: entry.order_id.clone(),
+            order_id: entry.order_id.chars().take(LONGEST_ID).collect(),
             place: entry.place.clone(),
             reason,
         })
@@ -107,7 +117,7 @@ impl Order {
             company: required("company", &record.company)?,
             contact: required("contact_name", &record.contact_name)?,
             email: address(&record.email)?,
-            ship_to: ship_to(record),
+            ship_to: ship_to(record)?,
             freight: decimal("freight", &record.freight)?,
             lines: entry.lines.iter().map(Line::read).collect::<Result<_, _>>()?,
             total: decimal("total", &record.total)?,
@@ -121,11 +131,10 @@ impl Order {
         if let Some(shipped) = self.shipped.filter(|shipped| *shipped < self.ordered) {
             return Err(Reason::ShippedBeforeOrdered { shipped, ordered: self.ordered });
         }
-        if self.freight < Decimal::ZERO {
+        if !is_amount(self.freight, 2) {
             return Err(Reason::Freight { freight: self.freight });
         }
-        let sum = self.lines.iter().try_fold(Decimal::ZERO, |sum, line| sum.checked_add(line.amount));
-        let sum = sum.ok_or_else(|| too_large("total", &self.total.to_string()))?;
+        let sum: Decimal = self.lines.iter().map(|line| line.amount).sum();
         // The total is the sum rounded to the cent. A sum that ends in half a cent may have been rounded either way, as
         // sources differ in that.
         let half_a_cent = Decimal::new(5, 3);
@@ -141,22 +150,20 @@ impl Line {
     fn read(record: &LineRecord) -> Result<Self, Reason> {
         let product = required("product", &record.product)?;
         let unit_price = decimal("unit_price", &record.unit_price)?;
-        let quantity = number::<i64>("quantity", &record.quantity, "a whole number")?;
+        let quantity = whole("quantity", &record.quantity)?;
         let discount = decimal("discount", &record.discount)?;
-        if unit_price < Decimal::ZERO {
+        if !is_amount(unit_price, 4) {
             return Err(Reason::Price { product, price: unit_price });
         }
-        if quantity < 1 {
+        let Some(quantity) = u32::try_from(quantity).ok().filter(|_| (1..=MOST_PIECES).contains(&quantity))
+        else {
             return Err(Reason::Quantity { product, quantity });
-        }
-        if !(Decimal::ZERO..=Decimal::ONE).contains(&discount) {
+        };
+        if !is_amount(discount, 4) || discount > Decimal::ONE {
             return Err(Reason::Discount { product, discount });
         }
-        let amount = unit_price
-            .checked_mul(Decimal::from(quantity))
-            .and_then(|full| full.checked_mul(Decimal::ONE - discount))
-            .ok_or_else(|| too_large("unit_price", &record.unit_price))?;
-        let quantity = u32::try_from(quantity).map_err(|_| too_large("quantity", &record.quantity))?;
+        // Exact, as 15 digits before the point and 8 behind it are fewer than a `Decimal` has.
+        let amount = unit_price * Decimal::from(quantity) * (Decimal::ONE - discount);
         Ok(Self { product, unit_price, quantity, discount, amount })
     }
 }
@@ -166,7 +173,7 @@ impl Line {
 fn id(entry: &Entry) -> Result<String, Reason> {
     let id = &entry.order_id;
     let harmless = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
-    if !(1..=40).contains(&id.len()) || !id.bytes().all(harmless) {
+    if !(1..=LONGEST_ID).contains(&id.len()) || !id.bytes().all(harmless) {
         return Err(Reason::OrderId);
     }
     Ok(match entry.round {
@@ -175,47 +182,64 @@ fn id(entry: &Entry) -> Result<String, Reason> {
     })
 }
 
-fn ship_to(record: &OrderRecord) -> Vec<String> {
-    let city = [&record.ship_postal_code, &record.ship_city, &record.ship_region].map(|part| part.trim());
-    let city = city.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
-    [&record.ship_name, &record.ship_address, &city, &record.ship_country]
-        .map(|line| line.trim().to_owned())
-        .into_iter()
-        .filter(|line| !line.is_empty())
-        .collect()
+fn ship_to(record: &OrderRecord) -> Result<Vec<String>, Reason> {
+    let postal_code = bounded("ship_postal_code", &record.ship_postal_code)?.trim();
+    let city = bounded("ship_city", &record.ship_city)?.trim();
+    let region = bounded("ship_region", &record.ship_region)?.trim();
+    let place = [postal_code, city, region].map(str::to_owned).into_iter().filter(|part| !part.is_empty());
+    let lines = [
+        bounded("ship_name", &record.ship_name)?,
+        bounded("ship_address", &record.ship_address)?,
+        &place.collect::<Vec<_>>().join(" "),
+        bounded("ship_country", &record.ship_country)?,
+    ];
+    Ok(lines.map(|line| line.trim().to_owned()).into_iter().filter(|line| !line.is_empty()).collect())
+}
+
+fn bounded<'a>(field: &'static str, value: &'a str) -> Result<&'a str, Reason> {
+    match value.chars().count() {
+        length if length > LONGEST_FIELD => Err(Reason::TooLong { field, length }),
+        _ => Ok(value),
+    }
 }
 
 fn required(field: &'static str, value: &str) -> Result<String, Reason> {
-    match value.trim() {
+    match bounded(field, value)?.trim() {
         "" => Err(Reason::Missing { field }),
         value => Ok(value.to_owned()),
     }
 }
 
-/// Addresses beyond ASCII would need mail servers that all speak SMTPUTF8.
+/// Addresses beyond ASCII would need mail servers that all speak SMTPUTF8. One must also be readable in a header, which
+/// excludes some that are addresses by themselves: `jo@[127.0.0.1]`.
 fn address(value: &str) -> Result<Address, Reason> {
+    let value = bounded("email", value)?;
     let address = value.parse::<Address>().ok().filter(|_| value.is_ascii());
+    let address =
+        address.filter(|address| value.parse().is_ok_and(|Mailbox { email, .. }| email == *address));
     address.ok_or_else(|| Reason::Email { value: value.to_owned() })
 }
 
 fn date(field: &'static str, value: &str) -> Result<Date, Reason> {
-    value.parse().map_err(|_| Reason::Date { field, value: value.to_owned() })
+    bounded(field, value)?.parse().map_err(|_| Reason::Date { field, value: value.to_owned() })
 }
 
 fn decimal(field: &'static str, value: &str) -> Result<Decimal, Reason> {
-    Decimal::from_str_exact(value).map_err(|_| not_a_number(field, value, "a decimal number"))
+    Decimal::from_str_exact(bounded(field, value)?)
+        .map_err(|_| not_a_number(field, value, "a decimal number"))
 }
 
-fn number<T: FromStr>(field: &'static str, value: &str, expected: &'static str) -> Result<T, Reason> {
-    value.parse().map_err(|_| not_a_number(field, value, expected))
-}
-
-fn too_large(field: &'static str, value: &str) -> Reason {
-    not_a_number(field, value, "an amount that can be reckoned with")
+fn whole(field: &'static str, value: &str) -> Result<i64, Reason> {
+    bounded(field, value)?.parse().map_err(|_| not_a_number(field, value, "a whole number"))
 }
 
 fn not_a_number(field: &'static str, value: &str, expected: &'static str) -> Reason {
     Reason::Number { field, value: value.to_owned(), expected }
+}
+
+/// Whether it is an amount that can be shown as it is: not negative, below a thousand million, with so many decimals.
+fn is_amount(amount: Decimal, decimals: u32) -> bool {
+    (Decimal::ZERO..Decimal::from(1_000_000_000)).contains(&amount) && amount.normalize().scale() <= decimals
 }
 
 #[cfg(test)]
@@ -307,12 +331,73 @@ mod tests {
     }
 
     #[test]
-    fn amounts_beyond_reckoning_are_refused_not_a_panic() {
+    fn amounts_that_cannot_be_shown_are_refused_not_rounded() {
         let huge = "79228162514264337593543950335";
+        let tiny = "0.0000000000000000000000000001";
         let set = |field: &mut String, value: &str| value.clone_into(field);
-        assert_eq!(class(|_, _, line| set(&mut line.unit_price, huge)), "number");
-        assert_eq!(class(|_, _, line| set(&mut line.quantity, "9223372036854775807")), "number");
+        for price in [huge, tiny, "1000000000", "0.00001"] {
+            assert_eq!(class(|_, _, line| set(&mut line.unit_price, price)), "price", "{price}");
+        }
+        for quantity in ["1000001", "9223372036854775807"] {
+            assert_eq!(class(|_, _, line| set(&mut line.quantity, quantity)), "quantity", "{quantity}");
+        }
+        assert_eq!(class(|_, _, line| set(&mut line.quantity, huge)), "number");
+        for discount in [tiny, "0.05001"] {
+            assert_eq!(class(|_, _, line| set(&mut line.discount, discount)), "discount", "{discount}");
+        }
+        for freight in [huge, tiny, "3.501"] {
+            assert_eq!(class(|_, record, _| set(&mut record.freight, freight)), "freight", "{freight}");
+        }
         assert_eq!(class(|_, record, _| set(&mut record.total, &format!("-{huge}"))), "total");
+    }
+
+    #[test]
+    fn the_greatest_amount_is_exact() {
+        let most = class(|_, record, line| {
+            "999999999.9999".clone_into(&mut line.unit_price);
+            "1000000".clone_into(&mut line.quantity);
+            "0.0001".clone_into(&mut line.discount);
+            "999899999999900.01".clone_into(&mut record.total);
+        });
+        assert_eq!(most, "valid");
+    }
+
+    #[test]
+    fn a_field_of_any_length_is_refused_and_not_repeated() {
+        let long = "1".repeat(LONGEST_FIELD + 1);
+        let set = |field: &mut String| long.clone_into(field);
+        assert_eq!(class(|_, record, _| set(&mut record.order_date)), "too long");
+        assert_eq!(class(|_, record, _| set(&mut record.shipped_date)), "too long");
+        assert_eq!(class(|_, record, _| set(&mut record.company)), "too long");
+        assert_eq!(class(|_, record, _| set(&mut record.contact_name)), "too long");
+        assert_eq!(class(|_, record, _| set(&mut record.email)), "too long");
+        assert_eq!(class(|_, record, _| set(&mut record.ship_name)), "too long");
+        assert_eq!(class(|_, record, _| set(&mut record.ship_address)), "too long");
+        assert_eq!(class(|_, record, _| set(&mut record.ship_city)), "too long");
+        assert_eq!(class(|_, record, _| set(&mut record.ship_region)), "too long");
+        assert_eq!(class(|_, record, _| set(&mut record.ship_postal_code)), "too long");
+        assert_eq!(class(|_, record, _| set(&mut record.ship_country)), "too long");
+        assert_eq!(class(|_, record, _| set(&mut record.freight)), "too long");
+        assert_eq!(class(|_, record, _| set(&mut record.total)), "too long");
+        assert_eq!(class(|_, _, line| set(&mut line.product)), "too long");
+        assert_eq!(class(|_, _, line| set(&mut line.unit_price)), "too long");
+        assert_eq!(class(|_, _, line| set(&mut line.quantity)), "too long");
+        assert_eq!(class(|_, _, line| set(&mut line.discount)), "too long");
+        let invalid = Order::check(&Entry { order_id: long, ..entry() }).unwrap_err();
+        assert!(invalid.to_string().len() < 200, "{invalid}");
+    }
+
+    #[test]
+    fn an_address_that_no_header_can_hold_is_none() {
+        let email = |value: &str| class(|_, record, _| value.clone_into(&mut record.email));
+        for bad in
+            ["\"a b\"@x.example", "jo@[127.0.0.1]", "<jo@x.example>", "Jo <jo@x.example>", " jo@x.example"]
+        {
+            assert_eq!(email(bad), "e-mail", "{bad}");
+        }
+        for good in ["jo+orders@x.example", "o'neil_jr@sub.x-y.example"] {
+            assert_eq!(email(good), "valid", "{good}");
+        }
     }
 
     #[test]

@@ -8,31 +8,35 @@ use crate::order::{Line, Order};
 
 const COLUMNS: [&str; 5] = ["Product", "Unit price", "Quantity", "Discount", "Amount"];
 
-/// The confirmation as text, its lines as a table of aligned columns.
+/// The confirmation as text, its lines and sums as a table of aligned columns.
 pub(crate) fn text(order: &Order) -> String {
-    let rows: Vec<_> = order.lines.iter().map(cells).collect();
-    let [total, freight] = sums(order);
-    let width = rows.iter().map(|[product, ..]| product.chars().count()).max().unwrap_or(0).max(10);
-    let row = |[product, price, quantity, discount, amount]: &[String; 5]| {
-        format!("{product:width$}{price:>12}{quantity:>10}{discount:>10}{amount:>14}\n")
-    };
     format!(
-        "Dear {contact},\n\n{opening}\n\n{head}{body}{total:>sums$}\n{freight:>sums$}\n\n{shipping}\n\n{address}\n",
+        "Dear {contact},\n\n{opening}\n\n{table}\n{shipping}\n\n{address}\n",
         contact = order.contact,
         opening = opening(order),
-        head = row(&COLUMNS.map(str::to_owned)),
-        body = rows.iter().map(row).collect::<String>(),
-        total = format!("Total {total:>13}"),
-        freight = format!("Freight {freight:>13}"),
-        sums = width + 46,
+        table = table(order),
         shipping = shipping(order),
         address = order.ship_to.join("\n"),
     )
 }
 
+fn table(order: &Order) -> String {
+    let sums = sums(order).map(|(name, sum)| ["", "", "", name, &sum].map(str::to_owned));
+    let rows: Vec<_> = std::iter::once(COLUMNS.map(str::to_owned))
+        .chain(order.lines.iter().map(cells))
+        .chain(sums)
+        .collect();
+    let [product, price, quantity, discount, amount]: [usize; 5] =
+        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    rows.iter()
+        .map(|[a, b, c, d, e]| {
+            format!("{a:product$}  {b:>price$}  {c:>quantity$}  {d:>discount$}  {e:>amount$}\n")
+        })
+        .collect()
+}
+
 /// The confirmation as HTML, its lines as a table.
 pub(crate) fn html(order: &Order) -> String {
-    let [total, freight] = sums(order);
     let mut table = String::new();
     for (tag, cells) in std::iter::once(("th", COLUMNS.map(str::to_owned)))
         .chain(order.lines.iter().map(|line| ("td", cells(line))))
@@ -40,7 +44,7 @@ pub(crate) fn html(order: &Order) -> String {
         let cells = cells.map(|cell| format!("<{tag}>{}</{tag}>", escape(&cell))).concat();
         let _ = writeln!(table, "<tr>{cells}</tr>");
     }
-    for (name, sum) in [("Total", total), ("Freight", freight)] {
+    for (name, sum) in sums(order) {
         let _ = writeln!(table, "<tr><th colspan=\"4\">{name}</th><td>{sum}</td></tr>");
     }
     format!(
@@ -67,15 +71,22 @@ fn shipping(order: &Order) -> String {
 fn cells(line: &Line) -> [String; 5] {
     [
         line.product.clone(),
-        money(line.unit_price),
+        price(line.unit_price),
         line.quantity.to_string(),
         format!("{} %", (line.discount * Decimal::ONE_HUNDRED).normalize()),
         money(line.amount),
     ]
 }
 
-fn sums(order: &Order) -> [String; 2] {
-    [money(order.total), money(order.freight)]
+fn sums(order: &Order) -> [(&'static str, String); 2] {
+    [("Total", money(order.total)), ("Freight", money(order.freight))]
+}
+
+/// A price as exact as it is given, at least to the cent.
+fn price(price: Decimal) -> String {
+    let mut price = price.normalize();
+    price.rescale(price.scale().max(2));
+    price.to_string()
 }
 
 fn money(amount: Decimal) -> String {
@@ -120,13 +131,29 @@ mod tests {
         assert_eq!(
             table,
             [
-                "Product         Unit price  Quantity  Discount        Amount",
-                "Crème <brûlée>        7.00         3    12.5 %         18.38",
-                "                                         Total         18.38",
-                "                                       Freight          3.50",
+                "Product         Unit price  Quantity  Discount  Amount",
+                "Crème <brûlée>        7.00         3    12.5 %   18.38",
+                "                                         Total   18.38",
+                "                                       Freight    3.50",
             ]
         );
-        assert!(text.ends_with("It will be shipped to:\n\nÆblevej \"4\"\nAarhus\n"), "{text}");
+        assert!(text.ends_with("\n\nIt will be shipped to:\n\nÆblevej \"4\"\nAarhus\n"), "{text}");
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_what_they_hold() {
+        let mut order = order();
+        order.lines[0].unit_price = Decimal::new(9_999_999_999_999, 4);
+        order.lines[0].amount = Decimal::new(99_989_999_999_990_001, 2);
+        let text = text(&order);
+        let table: Vec<_> = text.lines().skip(4).take(2).collect();
+        assert_eq!(
+            table,
+            [
+                "Product             Unit price  Quantity  Discount              Amount",
+                "Crème <brûlée>  999999999.9999         3    12.5 %  999899999999900.01",
+            ]
+        );
     }
 
     #[test]
