@@ -1,8 +1,14 @@
 //! What `#[corriere::main]` becomes.
 
+use std::io::IsTerminal;
 use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 
 /// Runs a program's async `main` to its end, in a runtime of several threads, its log on standard error.
 ///
@@ -25,7 +31,9 @@ fn log_to_standard_error() {
     let level = level(&wanted);
     let subscriber = tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_max_level(level.unwrap_or(LevelFilter::INFO))
+        .event_format(Line)
         .finish();
     // This fails where there is a subscriber already, which is to be kept.
     let is_ours = tracing::subscriber::set_global_default(subscriber).is_ok();
@@ -33,6 +41,27 @@ fn log_to_standard_error() {
         tracing::warn!(
             "RUST_LOG is `{wanted}`; expected error, warn, info, debug, trace or off, so it is info"
         );
+    }
+}
+
+/// An event in one line, without the fields of the spans around it: those are for machines, and say it a second time.
+struct Line;
+
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> std::fmt::Result {
+        SystemTime.format_time(&mut writer)?;
+        write!(writer, " {:>5} ", event.metadata().level())?;
+        context.format_fields(writer.by_ref(), event)?;
+        writeln!(writer)
     }
 }
 

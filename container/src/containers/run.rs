@@ -325,6 +325,7 @@ fn record(span: &Span, end: &DeliveryEnd) {
     span.record("otel.status_description", failure.as_str());
     span.record("error.type", if end.panicked { "panic" } else { "listener_error" });
     span.in_scope(|| {
-        tracing::warn!(listener = end.listener, failure, outcome = ?end.kind, "a listener failed");
+        let message_id = end.message_id.as_ref().map(tracing::field::display);
+        tracing::warn!(listener = end.listener, message_id, failure, outcome = ?end.kind, "a listener failed");
     });
 }
