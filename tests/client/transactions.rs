@@ -286,13 +286,6 @@ async fn a_commit_that_is_dropped_while_it_waits_is_whole_and_the_session_goes_o
         broker.send_numbered(&q, 2).await;
         let other = broker.session(Auto).await;
         other.send(&filler, &Message::bytes(vec![0; 1_000]), &SendOptions::default()).await.unwrap();
-        // Another transaction uses up what such may overdraw.
-        let overdrawing = broker.session(Transacted).await;
-        broker.send_numbered(&queue("taken"), 1).await;
-        let taken = overdrawing.create_consumer(&queue("taken")).await.unwrap();
-        next(&taken).await;
-        let large = Message::bytes(vec![0; 3_000]);
-        overdrawing.send(&queue("large"), &large, &SendOptions::default()).await.unwrap();
         let session = broker.session(Transacted).await;
         let send = tokio::spawn({
             let (session, out) = (session.clone(), out.clone());
