@@ -88,7 +88,7 @@ async fn what_keeps_a_bean_from_being_made_stops_the_start() {
         (
             "[beans.m]\ntype = \"maler\"",
             "`beans.m.type` (config.toml, line 2): there is no bean type `maler`; did you mean `mailer`?; there is: \
-             `counter`, `mailer`, `noted`, `twin`",
+             `counter`, `fragile`, `mailer`, `noted`, `twin`",
         ),
         (
             "[beans.m]\ntype = \"mailer\"\nurl = \"http://x\"",
@@ -179,6 +179,69 @@ async fn a_listener_whose_bean_could_be_either_of_two_stops_the_start() {
         told,
         [
             "listener `on_counted`: 2 beans have the type `application::beans::Counter`: `one`, `two`; ask for one by name"
+        ]
+    );
+}
+
+#[derive(Debug, Deserialize)]
+struct FragileConfig {
+    breaks: String,
+}
+
+/// Panics while it is made or while it is dropped.
+#[derive(Debug)]
+struct Fragile(String);
+
+#[corriere::bean(type = "fragile")]
+impl Fragile {
+    fn new(config: FragileConfig) -> Self {
+        assert!(config.breaks != "at once", "made of glass");
+        Self(config.breaks)
+    }
+}
+
+impl Drop for Fragile {
+    fn drop(&mut self) {
+        assert!(self.0 != "at the end", "dropped");
+    }
+}
+
+#[jms_listener(queue = "glass")]
+async fn on_glass(_text: String, _fragile: Bean<Fragile>) {}
+
+#[tokio::test]
+async fn a_bean_that_panics_when_it_is_made_stops_the_start_and_is_not_missed_a_second_time() {
+    let text = "[broker]\nname = \"beans-fragile\"\n[beans.f]\ntype = \"fragile\"\nbreaks = \"at once\"";
+    let told = refused(application(text).listeners([on_glass::DEF])).await;
+    assert_eq!(
+        told,
+        [
+            "`beans.f` (config.toml, line 3): the bean could not be made: the constructor panicked: made of glass"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_bean_that_panics_when_it_is_dropped_keeps_no_application_from_stopping() {
+    let text = "[beans.f]\ntype = \"fragile\"\nbreaks = \"at the end\"\n[beans.c]\ntype = \"counter\"";
+    let app = application(text).listeners([]).start().await.unwrap();
+    assert!(app.stop().await.abandoned.is_empty());
+}
+
+#[jms_listener(queue = "asked", send_to = "answers")]
+async fn answers_nothing(_text: String) -> Result<(), ListenerError> {
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_listener_that_returns_nothing_cannot_send_it_anywhere() {
+    let told =
+        refused(application("[broker]\nname = \"beans-nothing\"").listeners([answers_nothing::DEF])).await;
+    assert_eq!(
+        told,
+        [
+            "`#[jms_listener] answers_nothing: send_to` is \"answers\"; expected nothing: the listener's function returns \
+             nothing that could be sent"
         ]
     );
 }

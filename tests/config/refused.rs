@@ -159,7 +159,12 @@ fn values_of_the_wrong_kind_are_refused() {
         ),
         (
             "[broker]\nmemory_limit = \"64 megs\"",
-            "`broker.memory_limit` (config.toml, line 2) is \"64 megs\"; expected a size such as \"64MiB\", or a number of \
+            "`broker.memory_limit` (config.toml, line 2) is \"64 megs\"; expected a size above 0 such as \"64MiB\", or \
+             a number of bytes",
+        ),
+        (
+            "[broker]\nmemory_limit = 0",
+            "`broker.memory_limit` (config.toml, line 2) is `0`; expected a size above 0 such as \"64MiB\", or a number of \
              bytes",
         ),
         (

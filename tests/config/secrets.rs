@@ -52,7 +52,9 @@ impl Server {
 }
 
 #[jms_listener(queue = "orders")]
-async fn on_secret_order(_order: String) {}
+async fn on_secret_order(text: String) -> String {
+    text
+}
 
 fn document(text: &str, environment: &[(&str, &str)]) -> Document {
     let document = Document::from_text("config.toml", text).unwrap();

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use corriere_core::panic::caught;
 use corriere_core::{Clock, ConnectionFactory};
 
 use super::plan::{self, Parts, Plan, PlannedListener};
@@ -197,14 +198,19 @@ impl ApplicationBuilder {
                 problems.push(bean_error(format!("templates.{name}"), source));
             }
         }
+        let mut failed = Vec::new();
         for (name, table) in configuration.beans.iter() {
-            if let Some(found) = bean_type(&table.bean_type.value)
-                && let Err(source) = (found.build)(&mut beans, name.into(), table.settings.clone())
-            {
+            let Some(found) = bean_type(&table.bean_type.value) else { continue };
+            let built = caught(|| (found.build)(&mut beans, name.into(), table.settings.clone()));
+            let built = built.unwrap_or_else(|panic| {
+                Err(BeanBuildError::Constructor(format!("the constructor panicked: {panic}").into()))
+            });
+            if let Err(source) = built {
+                failed.push((found.rust_type)());
                 problems.push(ConfigError::Bean { place: table.place.clone(), source });
             }
         }
-        plan::check_beans(&plan.listeners, &beans, &mut problems);
+        plan::check_beans(&plan.listeners, &beans, &failed, &mut problems);
         problems.into_result(beans)
     }
 }

@@ -79,10 +79,19 @@ impl Plan {
 }
 
 /// Checks that every bean that a listener asks for is there.
-pub(super) fn check_beans(listeners: &[PlannedListener], beans: &Beans, problems: &mut Problems) {
+///
+/// Beans of the types `failed` could not be made, which is said already.
+pub(super) fn check_beans(
+    listeners: &[PlannedListener],
+    beans: &Beans,
+    failed: &[&'static str],
+    problems: &mut Problems,
+) {
     for planned in listeners {
         for request in planned.listener.bean_requests() {
-            if let Err(source) = beans.check(request) {
+            if let Err(source) = beans.check(request)
+                && !failed.contains(&(request.type_name)())
+            {
                 problems.push(ConfigError::ListenerBean { listener: planned.listener.id.to_owned(), source });
             }
         }
@@ -243,7 +252,16 @@ impl Planner<'_> {
         let send_to = own
             .and_then(|own| own.send_to.clone())
             .or_else(|| listener.send_to.map(|name| in_attribute(&listener, "send_to", name.to_owned())));
-        let send_to = send_to.map(|name| self.address(&name));
+        if let Some(send_to) = send_to.as_ref().filter(|_| !listener.replies) {
+            let expected =
+                || "nothing: the listener's function returns nothing that could be sent".to_owned();
+            self.problems.push(send_to.place.error(expected, |place| ConfigError::Value {
+                place,
+                found: format!("\"{}\"", send_to.value),
+                expected: expected(),
+            }));
+        }
+        let send_to = send_to.filter(|_| listener.replies).map(|name| self.address(&name));
         let (connection_factory, factory) = factory?;
         let destination = destination?;
         let concurrency = self.concurrency(&listener, own, &table, &destination)?;

@@ -4,6 +4,8 @@ use std::any::{Any, TypeId, type_name};
 use std::fmt;
 use std::sync::Arc;
 
+use corriere_core::panic::caught;
+
 use super::{Bean, BeanError, BeanRequest};
 
 /// The name of a bean.
@@ -145,7 +147,13 @@ impl Entry {
 
 impl Drop for Beans {
     fn drop(&mut self) {
-        while self.entries.pop().is_some() {}
+        while let Some(entry) = self.entries.pop() {
+            let (name, type_name) = (Arc::clone(&entry.name), entry.type_name);
+            // One bean's panic must not keep the others from being dropped.
+            if let Err(panic) = caught(|| drop(entry)) {
+                tracing::error!(bean = %name, type_name, panic, "a bean panicked while it was dropped");
+            }
+        }
     }
 }
 

@@ -18,7 +18,7 @@ static SCHEMA: TableSchema = TableSchema {
     shape: Shape::Single,
     keys: &[
         KeySchema::value("name", "a name of letters, digits, `.`, `_` and `-`"),
-        KeySchema::value("memory_limit", "a size such as \"64MiB\", or a number of bytes"),
+        KeySchema::value("memory_limit", "a size above 0 such as \"64MiB\", or a number of bytes"),
         KeySchema::value("send_deadline", DURATION),
         KeySchema::value("dead_letters", "\"individual\", \"shared\" or \"discard\""),
         KeySchema::value("dead_letter_non_persistent", "true or false"),
@@ -92,7 +92,7 @@ impl BrokerTable {
             name: table
                 .value("name", |value| value::text(value).filter(|name| is_name(name)))
                 .unwrap_or_else(|| Self::DEFAULT_NAME.to_owned()),
-            memory_limit: table.value("memory_limit", value::size),
+            memory_limit: table.value("memory_limit", |value| value::size(value).filter(|size| *size > 0)),
             send_deadline: table.value("send_deadline", value::duration),
             dead_letters: table.value("dead_letters", |value| match value::text(value)?.as_str() {
                 "individual" => Some(DeadLetterKind::Individual),
