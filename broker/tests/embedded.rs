@@ -14,7 +14,8 @@ use corriere_broker::store::{Completion, MemoryStore, MessageStore, StoreError, 
 use corriere_broker::{Broker, Settings, StartError};
 use corriere_core::provider::{
     Ack, AckKind, Capability, Cause, Command, Confirmation, ConnectOptions, Credit, DeliverySink, Dispatch,
-    Event, Provider, ProviderConnection, ProviderError, Receipt, Send, SessionMode, Subscribe, provider_for,
+    Event, Provider, ProviderConnection, ProviderError, Receipt, SendMessage, SessionMode, Subscribe,
+    provider_for,
 };
 use corriere_core::{
     Clock, ConnectionFactory, ConnectionId, DeliveryMode, Destination, Error, Message, MessageId, ProducerId,
@@ -134,7 +135,7 @@ fn message(sequence: u64) -> Message {
 
 fn send(message: Message) -> Command {
     let message = Arc::new(message);
-    Command::Send(Send { producer: ProducerId(1), message, transaction: None, deadline: None })
+    Command::Send(SendMessage { producer: ProducerId(1), message, transaction: None, deadline: None })
 }
 
 fn acknowledge(number: u64, kind: AckKind) -> Command {

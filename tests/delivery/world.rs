@@ -11,7 +11,7 @@ use corriere_broker::machine::{ConnectionKey, Input, Machine, Ticket};
 use corriere_broker::store::{StoreError, StoreOperation, StoreTransaction};
 use corriere_broker::{Counts, Settings};
 use corriere_core::provider::{
-    Ack, AckKind, Cause, CauseKind, Command, Confirmation, Credit, Dispatch, ProviderError, Send,
+    Ack, AckKind, Cause, CauseKind, Command, Confirmation, Credit, Dispatch, ProviderError, SendMessage,
     SessionMode, Subscribe,
 };
 use corriere_core::{
@@ -265,7 +265,7 @@ impl World {
         headers.priority = Priority::new(letter.priority).expect("0 to 9");
         headers.delivery_mode =
             if letter.persistent { DeliveryMode::Persistent } else { DeliveryMode::NonPersistent };
-        let send = Send { producer, message: Arc::new(message), transaction, deadline: None };
+        let send = SendMessage { producer, message: Arc::new(message), transaction, deadline: None };
         self.command(session.connection, Command::Send(send))?;
         Ok(id)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corriere_core::provider::Send;
+use corriere_core::provider::SendMessage;
 use corriere_core::{ProducerId, Timestamp};
 
 use super::step::{ConnectionKey, Ticket};
@@ -15,7 +15,7 @@ pub(super) type ProducerKey = (ConnectionKey, ProducerId);
 pub(super) struct Parked {
     pub(super) connection: ConnectionKey,
     pub(super) ticket: Ticket,
-    pub(super) send: Send,
+    pub(super) send: SendMessage,
     pub(super) size: u64,
     /// Whether it is larger than all memory, so that it fits only when nothing else is there.
     pub(super) is_oversized: bool,

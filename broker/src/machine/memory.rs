@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use corriere_core::Message;
-use corriere_core::provider::{MemoryHolder, ProviderError, Send};
+use corriere_core::provider::{MemoryHolder, ProviderError, SendMessage};
 
 use super::Machine;
 use super::line::{Line, Parked};
@@ -80,7 +80,7 @@ impl Memory {
 
 impl Machine {
     /// Whether a new send has to wait.
-    pub(super) fn must_park(&self, connection: ConnectionKey, send: &Send) -> bool {
+    pub(super) fn must_park(&self, connection: ConnectionKey, send: &SendMessage) -> bool {
         let Memory { limit, used, line, .. } = &self.memory;
         let size = send.message.size() as u64;
         if line.has((connection, send.producer)) {
@@ -95,7 +95,7 @@ impl Machine {
 
     /// Whether a send takes part in ending deliveries: they free memory only by the commit that it is part of, so it
     /// must not wait for memory behind those who only bring messages.
-    fn may_overdraw(&self, connection: ConnectionKey, send: &Send) -> bool {
+    fn may_overdraw(&self, connection: ConnectionKey, send: &SendMessage) -> bool {
         send.transaction.is_some()
             && self.connections.get(&connection).is_some_and(|state| {
                 state.subscriptions_beside(send.producer).any(|subscription| {
@@ -106,7 +106,7 @@ impl Machine {
     }
 
     /// Lets a send wait for memory, up to its deadline.
-    pub(super) fn park(&mut self, connection: ConnectionKey, ticket: Ticket, send: Send) {
+    pub(super) fn park(&mut self, connection: ConnectionKey, ticket: Ticket, send: SendMessage) {
         let wait = send.deadline.unwrap_or(self.settings.send_deadline);
         let deadline = self.now.saturating_add(wait);
         let size = send.message.size() as u64;

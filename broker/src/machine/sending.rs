@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use corriere_core::provider::{Capability, Confirmation, ProviderError, Send};
+use corriere_core::provider::{Capability, Confirmation, ProviderError, SendMessage};
 use corriere_core::{Destination, DestinationKind};
 
 use super::Machine;
@@ -21,7 +21,7 @@ pub(super) enum Target {
 }
 
 impl Machine {
-    pub(super) fn send(&mut self, connection: ConnectionKey, ticket: Ticket, send: Send) {
+    pub(super) fn send(&mut self, connection: ConnectionKey, ticket: Ticket, send: SendMessage) {
         if let Err(error) = self.check_send(connection, &send) {
             self.spoil(connection, send.transaction.as_ref(), &error);
             self.confirm(ticket, Err(error));
@@ -32,7 +32,7 @@ impl Machine {
         }
     }
 
-    fn check_send(&self, connection: ConnectionKey, send: &Send) -> Result<(), ProviderError> {
+    fn check_send(&self, connection: ConnectionKey, send: &SendMessage) -> Result<(), ProviderError> {
         if let Some(transaction) = &send.transaction {
             self.check_open(connection, transaction)?;
         }
@@ -58,7 +58,7 @@ impl Machine {
     }
 
     /// Takes a checked send into memory and towards its destination.
-    pub(super) fn accept(&mut self, connection: ConnectionKey, ticket: Ticket, send: Send) {
+    pub(super) fn accept(&mut self, connection: ConnectionKey, ticket: Ticket, send: SendMessage) {
         let Some(target) = send.message.headers().destination.as_ref().and_then(|name| self.target(name))
         else {
             // It was checked, so it is there; nothing is held yet in any case.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use corriere_core::provider::{Capability, Cause, Confirmation, ProviderError, Send};
+use corriere_core::provider::{Capability, Cause, Confirmation, ProviderError, SendMessage};
 use corriere_core::{ConnectionId, TransactionId};
 
 use super::Machine;
@@ -125,7 +125,7 @@ impl Machine {
     pub(super) fn transaction_of(
         &mut self,
         connection: ConnectionKey,
-        send: &Send,
+        send: &SendMessage,
     ) -> Option<&mut Transaction> {
         self.transactions.get_mut(&(connection, send.transaction.clone()?))
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use corriere_broker::Settings;
 use corriere_broker::machine::Input;
-use corriere_core::provider::{AckKind, Command, Confirmation, ProviderError, Send};
+use corriere_core::provider::{AckKind, Command, Confirmation, ProviderError, SendMessage};
 use corriere_core::{DeliveryMode, Destination, Message, ProducerId, TransactionId};
 
 use super::world::*;
@@ -102,7 +102,7 @@ fn what_waits_behind_a_message_above_the_limit_goes_on_when_that_fails() {
     let messages = [large(&orders, 50_000), large(&orders, 50_000), message(&orders, 2)];
     let [first, second, behind] = std::array::from_fn(|index| {
         let (message, deadline) = (Arc::new(messages[index].clone()), Some(patience[index]));
-        let send = Send { producer: ProducerId(1), message, transaction: None, deadline };
+        let send = SendMessage { producer: ProducerId(1), message, transaction: None, deadline };
         world.submit(greedy, Command::Send(send))
     });
     world.advance(Duration::from_secs(1));
@@ -128,7 +128,7 @@ fn a_transaction_that_settles_what_fills_memory_need_not_wait_for_its_own_sends(
     world.begin(worker, 1);
     let mail = |sequence, transaction: Option<u64>, producer| {
         let (message, transaction) = (message(&mails, sequence), transaction.map(TransactionId::Local));
-        Command::Send(Send { producer, message: Arc::new(message), transaction, deadline: None })
+        Command::Send(SendMessage { producer, message: Arc::new(message), transaction, deadline: None })
     };
     let beside = world.submit(worker, mail(1, Some(1), ProducerId(1)));
     assert_eq!(world.outcome(beside), None, "its session has no deliveries");
@@ -178,7 +178,7 @@ fn a_send_that_waited_too_long_fails_by_name_while_acknowledgements_go_on() {
     let patient = world.send(connection, message(&orders, 2));
     let deadline = Some(Duration::from_secs(3));
     let message = Arc::new(message(&orders, 3));
-    let send = Send { producer: ProducerId(1), message, transaction: None, deadline };
+    let send = SendMessage { producer: ProducerId(1), message, transaction: None, deadline };
     let hasty = world.submit(connection, Command::Send(send));
     world.advance(Duration::from_secs(3));
     let Some(Err(error @ ProviderError::MemoryFull { .. })) = world.outcome(hasty) else {
@@ -199,7 +199,7 @@ fn a_send_without_patience_fails_at_once() {
     world.send(connection, message(&orders, 1));
     let message = Arc::new(message(&orders, 2));
     let deadline = Some(Duration::ZERO);
-    let send = Send { producer: ProducerId(1), message, transaction: None, deadline };
+    let send = SendMessage { producer: ProducerId(1), message, transaction: None, deadline };
     let refused = world.ask(connection, Command::Send(send));
     assert!(matches!(refused, Err(ProviderError::MemoryFull { .. })));
 }

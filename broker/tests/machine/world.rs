@@ -9,7 +9,8 @@ use corriere_broker::machine::{BatchId, ConnectionKey, Effects, Input, Machine, 
 use corriere_broker::store::{StoreError, StoreOperation};
 use corriere_broker::{Counts, Settings};
 use corriere_core::provider::{
-    Ack, AckKind, Cause, Command, Confirmation, Credit, Dispatch, ProviderError, Send, SessionMode, Subscribe,
+    Ack, AckKind, Cause, Command, Confirmation, Credit, Dispatch, ProviderError, SendMessage, SessionMode,
+    Subscribe,
 };
 use corriere_core::{
     ConnectionId, DeliveryMode, Destination, Message, MessageId, Priority, ProducerId, RedeliveryPolicy,
@@ -342,7 +343,12 @@ pub(crate) fn subscribe(
 }
 
 pub(crate) fn send(message: Message, transaction: Option<TransactionId>) -> Command {
-    Command::Send(Send { producer: ProducerId(1), message: Arc::new(message), transaction, deadline: None })
+    Command::Send(SendMessage {
+        producer: ProducerId(1),
+        message: Arc::new(message),
+        transaction,
+        deadline: None,
+    })
 }
 
 pub(crate) fn acknowledge(

@@ -55,7 +55,7 @@ pub enum Command {
     },
     /// Sends a message. Outside a transaction confirmed when it is durable (a persistent one) or accepted (another);
     /// inside one when it is accepted. While memory is full it waits, up to `deadline`.
-    Send(Send),
+    Send(SendMessage),
     /// Says what became of deliveries; confirmed when that has taken effect.
     Acknowledge(Ack),
     /// Notes that a message is in the hands of the application, so that it counts if the process dies.
@@ -199,7 +199,7 @@ pub enum Credit {
 
 /// A message on its way to a destination.
 #[derive(Clone, Debug)]
-pub struct Send {
+pub struct SendMessage {
     /// Who sends.
     pub producer: ProducerId,
     /// Complete: destination, id, timestamp, expiration, priority and mode are set.

@@ -19,7 +19,7 @@ use async_trait::async_trait;
 
 pub use ack::{Ack, AckKind, Cause, CauseKind};
 pub use capability::{Capabilities, Capability};
-pub use command::{Command, Credit, Send, SessionMode, Subscribe};
+pub use command::{Command, Credit, SendMessage, SessionMode, Subscribe};
 pub use error::{MemoryHolder, ProviderError};
 pub use event::{Dispatch, Event};
 pub use receipt::{Confirmation, Confirmer, Receipt};
@@ -30,7 +30,7 @@ use crate::time::Clock;
 
 /// Something that connections can be made to: an embedded broker, or a broker behind a wire.
 #[async_trait]
-pub trait Provider: Debug + std::marker::Send + Sync {
+pub trait Provider: Debug + Send + Sync {
     /// What this provider can do.
     fn capabilities(&self) -> Capabilities;
 
@@ -74,7 +74,7 @@ impl Debug for Password {
 }
 
 /// One connection to a provider. Dropping the last handle closes it as if its machine had died.
-pub trait ProviderConnection: Debug + std::marker::Send + Sync {
+pub trait ProviderConnection: Debug + Send + Sync {
     /// Takes a command, after all that were submitted before it and before all that come later. Never blocks.
     ///
     /// The [`Receipt`] need only be awaited by who wants the confirmation; dropping it withdraws nothing.
@@ -83,7 +83,7 @@ pub trait ProviderConnection: Debug + std::marker::Send + Sync {
 
 /// Where a provider puts what it has for a connection. Called in order, never from two threads at once, and it must
 /// neither block nor wait for the provider.
-pub trait DeliverySink: Debug + std::marker::Send + Sync {
+pub trait DeliverySink: Debug + Send + Sync {
     /// Takes deliveries for any of the connection's subscriptions, those of one subscription in their order.
     fn deliver(&self, batch: Vec<Dispatch>);
 

@@ -2,7 +2,7 @@
 
 use corriere_broker::machine::{ConnectionKey, Ticket};
 use corriere_core::Message;
-use corriere_core::provider::Send;
+use corriere_core::provider::SendMessage;
 
 use super::session::{Entering, Origin, Parked, TransactedSend};
 use super::{Answer, Model};
@@ -35,7 +35,7 @@ impl Model {
     }
 
     /// A send arrives. It stands behind all that are parked, and is admitted at once if its turn is now.
-    pub(super) fn send(&mut self, connection: ConnectionKey, ticket: Ticket, send: &Send) {
+    pub(super) fn send(&mut self, connection: ConnectionKey, ticket: Ticket, send: &SendMessage) {
         let wait = send.deadline.unwrap_or(self.settings.send_deadline);
         let may_overdraw = self.may_overdraw(connection, send);
         self.parked.push(Parked {
@@ -59,7 +59,7 @@ impl Model {
     }
 
     /// Whether a send need not wait for others: its transaction may settle what its session has of memory.
-    fn may_overdraw(&self, connection: ConnectionKey, send: &Send) -> bool {
+    fn may_overdraw(&self, connection: ConnectionKey, send: &SendMessage) -> bool {
         let of_its_producer =
             |parked: &Parked| (parked.connection, parked.producer) == (connection, send.producer);
         let used = self.memory_used();

@@ -10,7 +10,7 @@ use crate::destination::Destination;
 use crate::error::Error;
 use crate::id::{MessageId, ProducerId, TransactionId};
 use crate::message::Message;
-use crate::provider::{Command, Receipt, Send};
+use crate::provider::{Command, Receipt, SendMessage};
 
 impl SessionInner {
     pub(in crate::client) fn open_producer(
@@ -84,7 +84,7 @@ impl SessionInner {
     ) -> (MessageId, Receipt) {
         let id = producer.next_message();
         let message = complete(message, destination, &id, options, self.connection.clock().now());
-        let receipt = self.connection.submit(Command::Send(Send {
+        let receipt = self.connection.submit(Command::Send(SendMessage {
             producer: producer.id(),
             message: Arc::new(message),
             transaction,
