@@ -1,9 +1,10 @@
 //! What is said of deliveries while they happen: spans and ends.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use corriere::containers::EndKind;
+use corriere::core::with_session;
 use corriere::prelude::*;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -14,6 +15,23 @@ use crate::support::{World, json, until};
 struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl Lines {
+    /// All that is logged in this process. A subscriber for one thread would not do: a place in the code that another
+    /// thread came by first, without a subscriber, would stay mute.
+    fn of_the_process() -> Self {
+        static LINES: OnceLock<Lines> = OnceLock::new();
+        let lines = LINES.get_or_init(|| {
+            let lines = Self::default();
+            let subscriber = tracing_subscriber::fmt()
+                .with_writer(lines.clone())
+                .with_ansi(false)
+                .with_span_events(FmtSpan::CLOSE)
+                .finish();
+            tracing::subscriber::set_global_default(subscriber).unwrap();
+            lines
+        });
+        lines.clone()
+    }
+
     fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
@@ -48,15 +66,7 @@ async fn on_observed(text: String) -> Result<(), ListenerError> {
 
 #[tokio::test]
 async fn a_failed_run_is_recorded_as_failed_in_its_span() {
-    let lines = Lines::default();
-    let subscriber = tracing_subscriber::fmt()
-        .with_writer(lines.clone())
-        .with_ansi(false)
-        .with_span_events(FmtSpan::CLOSE)
-        .finish();
-    // For the whole process: a place in the code that another thread came by first, without a subscriber, would stay mute
-    // for a subscriber of this thread alone.
-    tracing::subscriber::set_global_default(subscriber).unwrap();
+    let lines = Lines::of_the_process();
     let world = World::new().await;
     let _container = world.start(on_observed::DEF).await;
     let mut message = json("good");
@@ -111,4 +121,44 @@ async fn the_observer_is_told_after_the_message_has_found_its_end() {
     assert_eq!((end.listener, end.delivery_count, end.kind), ("on_told", 1, EndKind::DeadLettered));
     assert_eq!(end.failure.as_deref(), Some("no"));
     assert!(end.message_id.is_some() && !end.panicked);
+}
+
+#[jms_listener(queue = "spawning", ack = "transacted")]
+async fn sends_from_a_task(
+    how: String,
+    template: Bean<JmsTemplate>,
+    session: Session,
+) -> Result<(), ListenerError> {
+    let of_task = template.clone();
+    let send = async move { of_task.convert_and_send("sent").await };
+    let sent = match how.as_str() {
+        "bare" => tokio::spawn(send).await,
+        "carried" => tokio::spawn(with_session(session, send)).await,
+        _ => Ok(template.detached().convert_and_send("sent").await),
+    };
+    sent??;
+    Err(ListenerError::dead_letter("no"))
+}
+
+#[tokio::test]
+async fn a_task_that_a_transacted_listener_spawned_sends_by_itself_with_a_warning_and_joins_within_with_session()
+ {
+    let lines = Lines::of_the_process();
+    for (how, warnings, sent) in [("bare", 1, 1), ("carried", 0, 0), ("detached", 0, 1)] {
+        let world = World::new().await;
+        let template =
+            JmsTemplate::builder(world.factory.clone()).default_destination("out").build().unwrap();
+        let _container = world
+            .start_with(sends_from_a_task::DEF, |settings| {
+                let mut beans = corriere::Beans::new();
+                beans.add("template", Bean::new(template)).unwrap();
+                settings.beans = beans.into();
+            })
+            .await;
+        world.send("spawning", how).await;
+        world.ends.wait_for(1).await;
+        assert_eq!(world.left_in("out").await.len(), sent, "{how}");
+        let of_this = |line: &&str| line.contains("outside of its run") && line.contains(world.factory.url());
+        assert_eq!(lines.text().lines().filter(of_this).count(), warnings, "{how}");
+    }
 }

@@ -1,6 +1,9 @@
 //! What the arguments of a listener are made of.
 
+use std::any::Any;
+
 use corriere_core::{Body, Delivery, Headers, Message, Properties, Session};
+use corriere_templates::JmsTemplate;
 use serde::de::value::{Error as UnitError, UnitDeserializer};
 use serde::de::{DeserializeOwned, IntoDeserializer};
 
@@ -128,8 +131,16 @@ impl<T: Send + Sync + 'static> FromDelivery for Bean<T> {
     const BEANS: &'static [BeanRequest] = &[BeanRequest::of::<T>()];
 
     async fn from_delivery(invocation: &mut Invocation) -> Result<Self, ListenerError> {
-        invocation.beans().get().map_err(ListenerError::from)
+        let bean = invocation.beans().get()?;
+        Ok(if invocation.session().is_transacted() { for_transaction(bean) } else { bean })
     }
+}
+
+/// A template that knows that it is in the hands of a transacted listener; any other bean as it is.
+fn for_transaction<T: Send + Sync + 'static>(bean: Bean<T>) -> Bean<T> {
+    let Some(template) = (&bean as &dyn Any).downcast_ref::<Bean<JmsTemplate>>() else { return bean };
+    let given: Box<dyn Any> = Box::new(Bean::new(template.for_transaction()));
+    given.downcast().map_or(bean, |given| *given)
 }
 
 fn payload<T: DeserializeOwned>(invocation: &Invocation) -> Result<T, ListenerError> {

@@ -31,7 +31,8 @@ use crate::converter::MessageConverter;
 /// Inside a transacted listener, or a future run with `with_session`, a template **joins**: on the same
 /// connection factory it uses that session, so what it sends and receives is committed or rolled back with the
 /// rest. On another factory it is independent, which it logs once. [`JmsTemplate::detached`] gives a template that never joins.
-/// Tasks that a handler spawns do not join.
+/// Tasks that a handler spawns do not join, unless they run within [`with_session`](corriere_core::with_session); a template
+/// that a transacted listener was given warns when it is used like that.
 ///
 /// Elsewhere each call stands by itself, as a transaction of its own where the template is
 /// [transacted](JmsTemplateBuilder::transacted).
@@ -39,7 +40,18 @@ use crate::converter::MessageConverter;
 pub struct JmsTemplate {
     sessions: Arc<Sessions>,
     settings: Arc<Settings>,
-    detached: bool,
+    joining: Joining,
+}
+
+/// What a template does about the transaction around a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joining {
+    /// Takes part in it.
+    Ambient,
+    /// The same, and finds it strange when there is none.
+    Expected,
+    /// Keeps out of it.
+    Detached,
 }
 
 impl JmsTemplate {
@@ -49,14 +61,24 @@ impl JmsTemplate {
     }
 
     fn new(sessions: Arc<Sessions>, settings: Settings) -> Self {
-        Self { sessions, settings: Arc::new(settings), detached: false }
+        Self { sessions, settings: Arc::new(settings), joining: Joining::Ambient }
     }
 
     /// The same template, except that it never joins the transaction around a call: what it sends is sent even if
     /// the handler fails.
     #[must_use]
     pub fn detached(&self) -> Self {
-        Self { detached: true, ..self.clone() }
+        Self { joining: Joining::Detached, ..self.clone() }
+    }
+
+    /// The same template as a transacted listener is given it: it warns, once, when it is used where there is no
+    /// transaction, as in a task that the listener spawned without [`with_session`](corriere_core::with_session).
+    #[must_use]
+    pub fn for_transaction(&self) -> Self {
+        match self.joining {
+            Joining::Detached => self.clone(),
+            Joining::Ambient | Joining::Expected => Self { joining: Joining::Expected, ..self.clone() },
+        }
     }
 
     /// The same template with another receive timeout.
@@ -218,7 +240,7 @@ impl JmsTemplate {
         F: FnOnce(Session) -> R,
         R: Future<Output = Result<T, TemplateError>>,
     {
-        let mut lease = self.sessions.lease(Purpose::Wait, self.detached).await?;
+        let mut lease = self.sessions.lease(Purpose::Wait, self.joining).await?;
         let outcome = work(lease.lend()).await;
         lease.settle(outcome).await
     }

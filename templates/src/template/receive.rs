@@ -62,7 +62,7 @@ impl JmsTemplate {
     async fn consumer(&self, address: Option<Address>) -> Result<(Lease, Consumer), TemplateError> {
         const PULL: u32 = 0;
         let destination = self.settings.destination(address.as_ref(), "receive from")?;
-        let lease = self.sessions.lease(Purpose::Wait, self.detached).await?;
+        let lease = self.sessions.lease(Purpose::Wait, self.joining).await?;
         match lease.session().create_consumer_with_prefetch(&destination, PULL).await {
             Ok(consumer) => Ok((lease, consumer)),
             Err(error) => match lease.settle::<Infallible>(Err(error.into())).await {

@@ -126,7 +126,7 @@ impl<'a> SendBuilder<'a> {
         let destination = self.destination()?;
         let template = self.template;
         let (message, options) = self.finish(message.clone())?;
-        let lease = template.sessions.lease(Purpose::Send, template.detached).await?;
+        let lease = template.sessions.lease(Purpose::Send, template.joining).await?;
         let outcome = lease.session().send(&destination, &message, &options).await;
         lease.settle(outcome.map_err(Into::into)).await
     }
@@ -154,7 +154,7 @@ impl<'a> SendBuilder<'a> {
     {
         let destination = self.destination()?;
         let template = self.template;
-        let mut lease = template.sessions.lease(Purpose::Wait, template.detached).await?;
+        let mut lease = template.sessions.lease(Purpose::Wait, template.joining).await?;
         let outcome = async {
             let message = create(lease.lend()).await?;
             let (message, options) = self.finish(message)?;

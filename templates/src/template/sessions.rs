@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use corriere_core::{AcknowledgeMode, Connection, ConnectionFactory, Error, Session};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::Joining;
 use super::error::TemplateError;
 
 /// One connection, made when it is needed and again when it was lost, and sessions that are used over and over.
@@ -21,6 +22,7 @@ pub(super) struct Sessions {
     connecting: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     said_independent: AtomicBool,
+    said_outside: AtomicBool,
 }
 
 /// A connection and its number, which tells its sessions from those of the connections before it.
@@ -83,6 +85,7 @@ impl Sessions {
             connecting: tokio::sync::Mutex::new(()),
             state: Mutex::new(State::default()),
             said_independent: AtomicBool::new(false),
+            said_outside: AtomicBool::new(false),
         })
     }
 
@@ -94,9 +97,20 @@ impl Sessions {
     pub(super) async fn lease(
         self: &Arc<Self>,
         purpose: Purpose,
-        detached: bool,
+        joining: Joining,
     ) -> Result<Lease, TemplateError> {
-        let ambient = if detached { None } else { self.ambient() };
+        let ambient = if joining == Joining::Detached { None } else { self.ambient() };
+        if joining == Joining::Expected
+            && !Session::current().is_some_and(|session| session.is_transacted())
+            && !self.said_outside.swap(true, Ordering::Relaxed)
+        {
+            tracing::warn!(
+                template = self.factory.url(),
+                "a template that a transacted listener was given is used outside of its run, by a task that it spawned \
+                 say: this is not part of the listener's transaction; run the task within `with_session(session, …)`, or \
+                 use `template.detached()` where that is meant"
+            );
+        }
         match ambient {
             Some(session) => Ok(Lease { session, own: None }),
             None => self.own_lease(purpose).await,
