@@ -38,7 +38,11 @@ impl Document {
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
         let path = path.as_ref();
         let text = std::fs::read_to_string(path)
-            .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+            // From the root, as a relative path is looked for where the program was started, which may be a surprise.
+            .map_err(|source| ConfigError::Unreadable {
+                path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+                source,
+            })?;
         // A variable that is not Unicode can be none of ours, since our keys and values are texts.
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
