@@ -7,7 +7,8 @@ use corriere_core::provider::ProviderError;
 use corriere_core::{ConnectionFactory, Error, Message};
 
 use crate::support::{
-    Log, TestBroker, eventually, first, firsts, next, now, nth, others_run, queue, see, send_text, within,
+    HANG, Log, TestBroker, eventually, first, firsts, next, now, nth, others_run, queue, see, send_text,
+    within,
 };
 
 #[tokio::test]
@@ -53,7 +54,7 @@ async fn who_forgot_to_start_is_warned_once_after_half_a_second() {
     let receives = tokio::spawn(async move { tokio::join!(one.receive(), other.receive()) });
     // Messages that arrive meanwhile do not put the warning off.
     while log.lines_with(WARNING) == 0 {
-        assert!(begin.elapsed() < Duration::from_secs(3), "messages put the warning off");
+        assert!(begin.elapsed() < HANG, "messages put the warning off");
         broker.send_numbered(&q, 1).await;
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

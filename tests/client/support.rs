@@ -14,7 +14,7 @@ use corriere_core::{
 };
 
 /// Beyond this a test hangs.
-const HANG: Duration = Duration::from_secs(40);
+pub(crate) const HANG: Duration = Duration::from_secs(40);
 
 /// A broker whose time is the test's. When it goes, the counts of all its destinations must be conserved.
 #[derive(Debug)]

@@ -1,7 +1,5 @@
 //! Consumers in great number, and consumers that close with much in their buffer.
 
-use std::time::{Duration, Instant};
-
 use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
 use corriere_core::{Destination, Message, SendOptions};
 
@@ -10,7 +8,6 @@ use crate::support::{broker, connect, within};
 #[tokio::test]
 async fn ten_thousand_consumers_on_one_connection_get_their_messages_and_leave_nothing() {
     const COUNT: usize = 10_000;
-    let begin = Instant::now();
     let broker = broker(64 << 20);
     let connection = connect(&broker).await;
     let session = connection.create_session(Auto).await.unwrap();
@@ -34,13 +31,11 @@ async fn ten_thousand_consumers_on_one_connection_get_their_messages_and_leave_n
         let counts = broker.counts(q).unwrap();
         assert_eq!((counts.acknowledged, counts.pending, counts.in_flight), (1, 1, 0));
     }
-    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
 }
 
 #[tokio::test]
 async fn ten_thousand_consumers_on_one_queue_share_it() {
     const COUNT: usize = 10_000;
-    let begin = Instant::now();
     let broker = broker(64 << 20);
     let q = Destination::queue("q").unwrap();
     let connection = connect(&broker).await;
@@ -57,7 +52,6 @@ async fn ten_thousand_consumers_on_one_queue_share_it() {
     }
     drop(consumers);
     assert_eq!(broker.counts(&q).unwrap().acknowledged, COUNT as u64);
-    assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
 }
 
 #[tokio::test]

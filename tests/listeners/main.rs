@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 
-mod mute;
+mod gathering;
 mod support;
 
 mod failures;

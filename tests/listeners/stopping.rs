@@ -1,7 +1,7 @@
 //! The end of a container: what is under way, what hangs, and a listener that stops itself (C-41, C-42).
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use corriere::containers::{ContainerState, EndKind, ListenerContainer};
 use corriere::core::ConnectionFactory;
@@ -50,9 +50,7 @@ async fn a_run_that_hangs_is_ended_at_the_deadline_and_named() {
         .await;
     world.send("a", "one").await;
     world.log.wait_for(1).await;
-    let began = Instant::now();
     let report = in_time("the stop", container.stop()).await;
-    assert!(began.elapsed() < Duration::from_secs(10), "took {:?}", began.elapsed());
     let [abandoned] = &report.abandoned[..] else { panic!("{report:?}") };
     assert_eq!((abandoned.listener.as_str(), abandoned.still_running), ("at_the_gate", false));
     assert!(abandoned.running_for >= Duration::from_millis(50));
@@ -177,33 +175,33 @@ async fn a_message_that_was_settled_before_its_run_hung_is_not_said_to_come_agai
 }
 
 #[jms_listener(queue = "a", concurrency = "6-6")]
-async fn six_at_the_gate(text: String, log: Bean<Log>) {
+async fn at_the_gate_in_a_crowd(text: String, log: Bean<Log>) {
     log.add(&text);
     log.pass_gate().await;
 }
 
 #[tokio::test]
-async fn many_messages_whose_return_is_not_confirmed_are_waited_for_together() {
-    let world = World::new().await;
-    let factory = ConnectionFactory::from_url(&format!("mute://{}", world.broker.name())).unwrap();
-    let container = world
-        .start_with(six_at_the_gate::DEF, |settings| {
-            settings.factory = factory;
-            settings.shutdown_timeout = Duration::from_millis(10);
-        })
-        .await;
-    for number in 0..6 {
-        world.send("a", &format!("m{number}")).await;
+async fn many_messages_are_given_back_together_and_not_one_after_the_other() {
+    // The broker confirms six at once. In turn, the first would wait in vain for the others.
+    for (messages, end) in [(6, EndKind::Redelivered), (5, EndKind::Unsettled)] {
+        let world = World::new().await;
+        let factory = ConnectionFactory::from_url(&format!("gathering://{}", world.broker.name())).unwrap();
+        let container = world
+            .start_with(at_the_gate_in_a_crowd::DEF, |settings| {
+                settings.factory = factory;
+                settings.shutdown_timeout = Duration::from_millis(10);
+            })
+            .await;
+        for number in 0..messages {
+            world.send("a", &format!("m{number}")).await;
+        }
+        world.log.wait_for(messages).await;
+        let report = in_time("the stop", container.stop()).await;
+        assert_eq!(report.abandoned.len(), messages);
+        for abandoned in &report.abandoned {
+            assert_eq!(abandoned.end, end, "{abandoned}");
+        }
     }
-    world.log.wait_for(6).await;
-    let began = Instant::now();
-    let report = in_time("the stop", container.stop()).await;
-    assert_eq!(report.abandoned.len(), 6);
-    for abandoned in &report.abandoned {
-        assert_eq!(abandoned.end, EndKind::Unsettled, "{abandoned}");
-    }
-    // Two seconds for each in turn would be twelve.
-    assert!(began.elapsed() < Duration::from_secs(8), "took {:?}", began.elapsed());
 }
 
 /// The container that a listener of this test stops.

@@ -157,16 +157,16 @@ fn a_rollback_does_not_walk_the_sends_that_wait() {
     let orders = queue("orders");
     let [crowd, other] = [world.connect(), world.connect()];
     world.send(crowd, message(&orders, 1));
-    for sequence in 2..=20_000 {
+    for sequence in 2..=100_000 {
         world.send(crowd, message(&orders, sequence));
     }
+    // A walk over all that wait at each rollback would be 10^10 looks, which is a hang; without it this is a second.
     let started = std::time::Instant::now();
-    for transaction in 1..=20_000 {
+    for transaction in 1..=100_000 {
         world.begin(other, transaction);
         world.roll_back(other, transaction);
+        assert!(started.elapsed() < Duration::from_secs(60), "rollback {transaction} is still not reached");
     }
-    // A walk over all that wait at each rollback would be 4 * 10^8 looks and take far longer, even on a busy machine.
-    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
 }
 
 #[test]
