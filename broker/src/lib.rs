@@ -5,6 +5,7 @@ mod broker;
 mod connection;
 mod counts;
 mod edge;
+pub mod files;
 pub mod machine;
 mod registry;
 mod settings;

@@ -11,7 +11,7 @@ use super::queue::{Position, QueueKey};
 use super::sending::Target;
 use super::step::OnStored;
 use crate::settings::{DeadLetters, Settings};
-use crate::store::{Removal, StoreOperation};
+use crate::store::{Arrival, Removal, StoreOperation};
 
 /// The queue that ActiveMQ's shared strategy uses.
 const SHARED: &str = "ActiveMQ.DLQ";
@@ -153,6 +153,7 @@ impl Machine {
             self.operations.push(StoreOperation::Append {
                 stored: held.id,
                 queue: queue.destination.clone(),
+                arrival: Arrival::MovedIn,
                 message: Arc::clone(&held.message),
                 transaction: None,
             });

@@ -11,7 +11,7 @@ use super::memory::Held;
 use super::queue::{Entry, Place, Position, QueueKey};
 use super::subscription::SubscriptionKey;
 use super::time_index::Timer;
-use crate::store::{Removal, StoreOperation, StoredId};
+use crate::store::{DeliveryState, Removal, StoreOperation, StoredId};
 
 /// How a delivery failed that comes back counted.
 #[derive(Debug)]
@@ -337,11 +337,11 @@ impl Machine {
     fn record_delivery_state(&mut self, queue_key: QueueKey, position: Position) {
         let Some(stored) = self.stored(queue_key, position) else { return };
         let Some(entry) = self.queues.get(&queue_key).and_then(|queue| queue.get(position)) else { return };
-        self.operations.push(StoreOperation::DeliveryState {
-            stored,
+        let state = DeliveryState {
             failed_deliveries: entry.failed_deliveries,
             not_before: Some(entry.not_before).filter(|not_before: &Timestamp| *not_before > self.now),
             conversion_failed: entry.conversion_failed,
-        });
+        };
+        self.operations.push(StoreOperation::DeliveryState { stored, state });
     }
 }

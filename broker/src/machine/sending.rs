@@ -11,7 +11,7 @@ use super::memory::Held;
 use super::queue::{Queue, QueueKey};
 use super::step::{ConnectionKey, OnStored, Ticket};
 use super::topic::{Topic, TopicKey};
-use crate::store::StoreOperation;
+use crate::store::{Arrival, StoreOperation};
 
 /// Where a message goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,6 +76,7 @@ impl Machine {
                 self.operations.push(StoreOperation::Append {
                     stored: held.id,
                     queue: queue.destination.clone(),
+                    arrival: Arrival::Sent,
                     message: Arc::clone(&held.message),
                     transaction: self.store_transaction(&key),
                 });
@@ -89,6 +90,7 @@ impl Machine {
             self.operations.push(StoreOperation::Append {
                 stored: held.id,
                 queue: queue.destination.clone(),
+                arrival: Arrival::Sent,
                 message: Arc::clone(&held.message),
                 transaction: None,
             });

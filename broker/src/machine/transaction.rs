@@ -347,7 +347,11 @@ impl Machine {
 
     /// How the store names a transaction.
     pub(super) fn store_transaction(&self, key: &TransactionKey) -> Option<StoreTransaction> {
-        self.transactions.get(key).map(|transaction| (transaction.owner.clone(), key.1.clone()))
+        let owner = self.transactions.get(key)?.owner.clone();
+        Some(match &key.1 {
+            TransactionId::Local(number) => StoreTransaction::Local(owner, *number),
+            TransactionId::Distributed(xid) => StoreTransaction::Distributed(xid.clone()),
+        })
     }
 }
 

@@ -11,7 +11,7 @@ use super::world::*;
 /// An operation in short; `names` is what was appended so far.
 fn line(names: &mut BTreeMap<StoredId, String>, operation: &StoreOperation) -> String {
     match operation {
-        StoreOperation::Append { stored, queue, message, transaction } => {
+        StoreOperation::Append { stored, queue, message, transaction, .. } => {
             let sequence = message.headers().message_id.as_ref().unwrap().sequence;
             let double = names.insert(*stored, format!("{} {sequence}", queue.name()));
             assert_eq!(double, None, "two messages are stored under one name");
@@ -20,13 +20,13 @@ fn line(names: &mut BTreeMap<StoredId, String>, operation: &StoreOperation) -> S
         StoreOperation::Remove { stored, reason, transaction } => {
             format!("remove {} {reason:?}{}", names[stored], if transaction.is_some() { " tx" } else { "" })
         }
-        StoreOperation::DeliveryState { stored, failed_deliveries, not_before, conversion_failed } => {
-            format!(
-                "state {} {failed_deliveries} {} {conversion_failed}",
-                names[stored],
-                not_before.map_or(0, |Timestamp(at)| at)
-            )
-        }
+        StoreOperation::DeliveryState { stored, state } => format!(
+            "state {} {} {} {}",
+            names[stored],
+            state.failed_deliveries,
+            state.not_before.map_or(0, |Timestamp(at)| at),
+            state.conversion_failed
+        ),
         StoreOperation::Commit(_) => "commit".to_owned(),
         StoreOperation::Rollback(_) => "rollback".to_owned(),
         other => format!("{other:?}"),

@@ -324,16 +324,16 @@ impl Model {
         }
         // Positions are given in the order of the journal.
         for operation in &batch.operations {
-            let (StoreOperation::Append { transaction: Some((identity, id)), .. }
-            | StoreOperation::Remove { transaction: Some((identity, id)), .. }
-            | StoreOperation::Commit((identity, id))) = operation
+            let (StoreOperation::Append { transaction: Some(transaction), .. }
+            | StoreOperation::Remove { transaction: Some(transaction), .. }
+            | StoreOperation::Commit(transaction)) = operation
             else {
                 if let StoreOperation::Append { queue, message, .. } = operation {
                     self.appended(batch.id, queue, &id_of(message), is_durable);
                 }
                 continue;
             };
-            let Some(key) = self.transaction_key(identity, id) else { continue };
+            let Some(key) = self.transaction_key(transaction) else { continue };
             let is_commit = matches!(operation, StoreOperation::Commit(_));
             match (is_commit, is_durable) {
                 (true, true) => self.take_effect(&key),

@@ -72,17 +72,15 @@ impl Durable {
                 Some(index) => drop(self.rows.remove(index)),
                 None => self.complain(format!("what is not stored is removed: {stored:?}")),
             },
-            StoreOperation::DeliveryState { stored, failed_deliveries, not_before, conversion_failed } => {
-                match self.find(*stored) {
-                    Some(index) => {
-                        let row = &mut self.rows[index].1;
-                        row.failed = *failed_deliveries;
-                        row.not_before = *not_before;
-                        row.conversion_failed = *conversion_failed;
-                    }
-                    None => self.complain(format!("the state of what is not stored changes: {stored:?}")),
+            StoreOperation::DeliveryState { stored, state } => match self.find(*stored) {
+                Some(index) => {
+                    let row = &mut self.rows[index].1;
+                    row.failed = state.failed_deliveries;
+                    row.not_before = state.not_before;
+                    row.conversion_failed = state.conversion_failed;
                 }
-            }
+                None => self.complain(format!("the state of what is not stored changes: {stored:?}")),
+            },
             _ => {}
         }
     }

@@ -48,8 +48,8 @@ impl Model {
         let mut settles = false;
         for operation in operations {
             match operation {
-                StoreOperation::Commit((identity, transaction)) => {
-                    let key = self.transaction_key(identity, transaction);
+                StoreOperation::Commit(transaction) => {
+                    let key = self.transaction_key(transaction);
                     let Some(key) = key else { violation!("{operation:?} is of no open transaction") };
                     if self.waits_for_memory(&key) {
                         violation!("{key:?} is committed although a send of it waits for memory");
@@ -58,10 +58,8 @@ impl Model {
                     let Some(transaction) = asked else { violation!("nobody asked for {operation:?}") };
                     transaction.commit_batch = Some(id);
                 }
-                StoreOperation::Append {
-                    queue, message, transaction: Some((identity, transaction)), ..
-                } => {
-                    let key = self.transaction_key(identity, transaction);
+                StoreOperation::Append { queue, message, transaction: Some(transaction), .. } => {
+                    let key = self.transaction_key(transaction);
                     let Some(key) = key else { violation!("{operation:?} is of no open transaction") };
                     self.note_transacted_append(&key, queue, message)?;
                 }

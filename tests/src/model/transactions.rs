@@ -1,8 +1,9 @@
 //! Transactions: all of one takes effect, or nothing.
 
 use corriere_broker::machine::{ConnectionKey, Ticket};
+use corriere_broker::store::StoreTransaction;
+use corriere_core::TransactionId;
 use corriere_core::provider::{Cause, CauseKind};
-use corriere_core::{ConnectionId, TransactionId};
 
 use super::commands::death_by;
 use super::entry::{Place, TransactionKey};
@@ -18,16 +19,14 @@ impl Model {
     }
 
     /// The transaction that the store knows by its connection's identity.
-    pub(super) fn transaction_key(
-        &self,
-        identity: &ConnectionId,
-        id: &TransactionId,
-    ) -> Option<TransactionKey> {
+    pub(super) fn transaction_key(&self, transaction: &StoreTransaction) -> Option<TransactionKey> {
+        let StoreTransaction::Local(identity, number) = transaction else { return None };
+        let id = TransactionId::Local(*number);
         let connection = self.connections.iter().find(|connection| connection.identity == *identity)?;
         self.transactions
             .iter()
-            .any(|transaction| transaction.connection == connection.key && transaction.id == *id)
-            .then(|| (connection.key, id.clone()))
+            .any(|transaction| transaction.connection == connection.key && transaction.id == id)
+            .then_some((connection.key, id))
     }
 
     pub(super) fn begin(&mut self, connection: ConnectionKey, id: &TransactionId) {

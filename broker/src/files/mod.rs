@@ -1,0 +1,136 @@
+//! The file operations that a store needs, and nothing more: on a disk, or recorded in memory so that tests can take them
+//! back.
+
+mod disk;
+
+use std::fmt::Debug;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use disk::Disk;
+
+/// Files and directories.
+///
+/// A file's content is durable after [`DataFile::sync_data`], its name after [`FileSystem::sync_directory`] of its
+/// directory; before that a power cut may take either back, in any order.
+pub trait FileSystem: Debug + Send + Sync {
+    /// Makes a directory and those above it; one that is there is left alone.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn create_directory(&self, path: &Path) -> io::Result<()>;
+
+    /// The files of a directory, in the order of their names; directories in it are left out.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn list(&self, directory: &Path) -> io::Result<Vec<Listed>>;
+
+    /// Opens a file for reading and writing.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DataFile>>;
+
+    /// Gives a file another name, over one that may be there.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes the names in a directory durable.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn sync_directory(&self, directory: &Path) -> io::Result<()>;
+
+    /// Takes the lock that this file is, making the file if need be, and writes into it who has it. It ends with the
+    /// returned guard and with the process.
+    ///
+    /// # Errors
+    /// [`LockError::Held`] with what the holder wrote.
+    fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn Debug + Send + Sync>, LockError>;
+}
+
+/// An open file. Everything is at an offset, so that threads do not disturb each other.
+pub trait DataFile: Debug + Send + Sync {
+    /// How many bytes it has.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn len(&self) -> io::Result<u64>;
+
+    /// Whether it has none.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Makes it so long; what is new is zero.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    fn set_len(&self, length: u64) -> io::Result<()>;
+
+    /// Fills `buffer` from the bytes at `offset`.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::UnexpectedEof`] when there are not so many; what the operating system says.
+    fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+
+    /// Writes all of `bytes` at `offset`; the file grows if need be.
+    ///
+    /// # Errors
+    /// What the operating system says; any part of it may be written.
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+
+    /// Makes all that was written durable, and the length (`fdatasync`).
+    ///
+    /// # Errors
+    /// What the operating system says. What is durable after that is unknown.
+    fn sync_data(&self) -> io::Result<()>;
+}
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// It must be there.
+    Existing,
+    /// It must not be there yet.
+    New,
+    /// It is made if it is not there.
+    Any,
+}
+
+/// A file of a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name within the directory.
+    pub name: String,
+    /// How many bytes it has.
+    pub length: u64,
+}
+
+/// Why a lock was not taken.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// Somebody has it.
+    #[error("it is held by {holder}")]
+    Held {
+        /// What the holder wrote.
+        holder: String,
+    },
+    /// The operating system refused.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}

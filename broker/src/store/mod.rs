@@ -1,0 +1,245 @@
+//! The seam to what keeps messages: submit a batch of operations, get one completion.
+
+mod memory;
+mod recovered;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use corriere_core::id::{ConnectionId, Xid};
+use corriere_core::{Destination, Message, Timestamp};
+use thiserror::Error;
+
+pub use memory::MemoryStore;
+pub use recovered::{PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue, Totals};
+
+/// Keeps persistent messages and their delivery state.
+///
+/// Batches take effect in the order of their submission, each as a whole. A [`StoreOperation::Commit`] fails when any
+/// operation of its transaction failed before.
+pub trait MessageStore: Debug + Send + Sync {
+    /// What was there when it was opened. Asked once, by the broker that starts on it, before anything is submitted.
+    fn recover(&self) -> Recovered {
+        Recovered::default()
+    }
+
+    /// Takes a batch and returns at once; `completion` is called when the batch is as safe as its [`Safety`] says, or
+    /// has failed: on any thread, possibly before this returns, for batches of the same safety in the order of their
+    /// submission. A completion must not be dropped uncalled: sends would wait for ever.
+    fn submit(&self, batch: Vec<StoreOperation>, completion: Completion);
+
+    /// Whether [`MessageStore::load`] brings messages back, so that their bodies need not stay in memory.
+    fn can_load(&self) -> bool {
+        false
+    }
+
+    /// Reads messages back whose batches are complete; `completion` is called once with all of them, in this order, on
+    /// any thread.
+    fn load(&self, wanted: Vec<StoredId>, completion: Loaded) {
+        let unreadable = |stored| (stored, Err(StoreError::NotKept { stored }));
+        completion(wanted.into_iter().map(unreadable).collect());
+    }
+
+    /// Notes in a slot, of which each consumer has its own, what was handed to the application last and is not settled;
+    /// `None` clears it. Survives the end of the process, not a power cut. Does not block.
+    fn note_attempt(&self, slot: AttemptSlot, attempt: Option<Attempt>) {
+        let (_, _) = (slot, attempt);
+    }
+
+    /// Tells `watcher` of every [`StoreEvent`] from now on, on any thread.
+    fn watch(&self, watcher: StoreWatcher) {
+        drop(watcher);
+    }
+
+    /// Ends it in order: all that was submitted is durable when this returns, and nothing is taken any more. Blocks.
+    fn close(&self) {}
+}
+
+/// Who is told of the end of a batch.
+pub type Completion = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+
+/// Who is given what was read back.
+pub type Loaded = Box<dyn FnOnce(Vec<(StoredId, Result<Arc<Message>, StoreError>)>) + Send>;
+
+/// Who is told of what happens to a store.
+pub type StoreWatcher = Box<dyn Fn(StoreEvent) + Send + Sync>;
+
+/// A transaction as the store names it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StoreTransaction {
+    /// A local one: those of one connection are its own. It is over with its connection.
+    Local(ConnectionId, u64),
+    /// A branch of a distributed one, which outlives its connection once prepared.
+    Distributed(Xid),
+}
+
+/// A message in a queue, as broker and store name it: counted by the broker over the life of the store and never used
+/// again, so that two dead letters that were one message of a topic are still two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct StoredId(pub u64);
+
+/// One change to the stored state. What carries a transaction takes effect by its [`StoreOperation::Commit`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum StoreOperation {
+    /// A message enters a queue, behind all that are there.
+    Append {
+        /// Its name from now on.
+        stored: StoredId,
+        /// The queue.
+        queue: Destination,
+        /// How it came there, for the queue's totals.
+        arrival: Arrival,
+        /// The message.
+        message: Arc<Message>,
+        /// The transaction that it waits for.
+        transaction: Option<StoreTransaction>,
+    },
+    /// A message leaves its queue for good.
+    Remove {
+        /// Which one.
+        stored: StoredId,
+        /// Why, for the queue's totals.
+        reason: Removal,
+        /// The transaction that it waits for.
+        transaction: Option<StoreTransaction>,
+    },
+    /// What is remembered of a message's deliveries changed.
+    DeliveryState {
+        /// Which one.
+        stored: StoredId,
+        /// What holds from now on.
+        state: DeliveryState,
+    },
+    /// The first phase of a distributed commit: the transaction survives from now on, and waits for its outcome.
+    Prepare(Xid),
+    /// The end of a transaction: all of it takes effect.
+    Commit(StoreTransaction),
+    /// The end of a transaction: none of it does.
+    Rollback(StoreTransaction),
+}
+
+/// How safe a batch is when it is complete (decision 14), the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Safety {
+    /// It will be written before the end of its transaction, by which alone it takes effect.
+    Staged,
+    /// It survives the end of the process, not yet a power cut.
+    Written,
+    /// It survives a power cut.
+    Durable,
+}
+
+/// How a message came to its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arrival {
+    /// It was sent there.
+    Sent,
+    /// It was moved there, as dead letters are.
+    MovedIn,
+}
+
+/// Why a message left its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Removal {
+    /// It was acknowledged.
+    Acknowledged,
+    /// It went to the dead letters, for a failure.
+    DeadLettered,
+    /// It was past its expiration.
+    Expired,
+    /// It was dropped by policy.
+    Discarded,
+}
+
+/// What is remembered of a message's deliveries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeliveryState {
+    /// Deliveries that failed.
+    pub failed_deliveries: u32,
+    /// Not to be delivered before this moment.
+    pub not_before: Option<Timestamp>,
+    /// Whether a conversion has failed that was not counted.
+    pub conversion_failed: bool,
+}
+
+/// The place of one consumer's [`Attempt`]: small numbers, used again when their consumer is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttemptSlot(pub u32);
+
+/// A message in the hands of the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Which one.
+    pub stored: StoredId,
+    /// The number of this delivery, from 1. If the process dies now, so many deliveries have failed.
+    pub delivery: u32,
+}
+
+/// Something that happens to a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreEvent {
+    /// There is no room for more messages; what ends or changes those that are there goes on.
+    Full {
+        /// What is full, for whoever has to wait.
+        reason: Arc<str>,
+    },
+    /// There is room again.
+    Room,
+    /// It has failed and confirms nothing more (decision 16).
+    Failed(StoreError),
+}
+
+/// Why the store could not do its work.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Writing, syncing or reading failed.
+    #[error("{0}")]
+    Io(String),
+    /// There is no room for more messages.
+    #[error("the store is full: {reason}")]
+    Full {
+        /// What is full.
+        reason: Arc<str>,
+    },
+    /// It failed before, and nothing is taken any more.
+    #[error("the store has failed and takes nothing more: {reason}")]
+    Failed {
+        /// The first failure.
+        reason: Arc<str>,
+    },
+    /// The message is not kept, or no more.
+    #[error("the store keeps no message {}", stored.0)]
+    NotKept {
+        /// Which one.
+        stored: StoredId,
+    },
+    /// What was written cannot be read back.
+    #[error("{place}: {reason}")]
+    Damaged {
+        /// File and offset.
+        place: String,
+        /// What is wrong there.
+        reason: String,
+    },
+}
+
+impl StoreOperation {
+    /// How safe a batch is when it is complete.
+    #[must_use]
+    pub fn safety(batch: &[Self]) -> Safety {
+        batch.iter().map(Self::needs).max().unwrap_or(Safety::Staged)
+    }
+
+    fn needs(&self) -> Safety {
+        match self {
+            Self::Append { transaction: None, .. } | Self::Prepare(_) | Self::Commit(_) => Safety::Durable,
+            Self::Remove { transaction: None, .. } | Self::DeliveryState { .. } | Self::Rollback(_) => {
+                Safety::Written
+            }
+            Self::Append { .. } | Self::Remove { .. } => Safety::Staged,
+        }
+    }
+}
