@@ -17,7 +17,14 @@ struct DiskFile(File);
 
 impl FileSystem for Disk {
     fn create_directory(&self, path: &Path) -> io::Result<()> {
-        fs::create_dir_all(path)
+        let missing = path.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.is_dir());
+        let made: Vec<&Path> = missing.collect();
+        fs::create_dir_all(path)?;
+        for directory in made {
+            let above = directory.parent().filter(|above| !above.as_os_str().is_empty());
+            self.sync_directory(above.unwrap_or(Path::new(".")))?;
+        }
+        Ok(())
     }
 
     fn list(&self, directory: &Path) -> io::Result<Vec<Listed>> {

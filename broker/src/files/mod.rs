@@ -2,6 +2,9 @@
 //! back.
 
 mod disk;
+mod recorded;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Debug;
 use std::io;
@@ -9,13 +12,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use disk::Disk;
+pub use recorded::{Fault, Operation, RecordedFiles, Survival};
 
 /// Files and directories.
 ///
 /// A file's content is durable after [`DataFile::sync_data`], its name after [`FileSystem::sync_directory`] of its
 /// directory; before that a power cut may take either back, in any order.
 pub trait FileSystem: Debug + Send + Sync {
-    /// Makes a directory and those above it; one that is there is left alone.
+    /// Makes a directory and those above it, durable when this returns; one that is there is left alone.
     ///
     /// # Errors
     /// What the operating system says.
@@ -133,4 +137,18 @@ pub enum LockError {
     /// The operating system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+/// Writes bytes of a file again as they are: those whose sync failed are made durable by the next one only then.
+pub(crate) fn write_anew(file: &dyn DataFile, range: std::ops::Range<u64>) -> io::Result<()> {
+    const CHUNK: u64 = 1024 * 1024;
+    let mut at = range.start;
+    while at < range.end {
+        let length = CHUNK.min(range.end - at);
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+        file.read_exact_at(&mut bytes, at)?;
+        file.write_all_at(&bytes, at)?;
+        at += length;
+    }
+    Ok(())
 }

@@ -24,9 +24,17 @@ pub trait MessageStore: Debug + Send + Sync {
     }
 
     /// Takes a batch and returns at once; `completion` is called when the batch is as safe as its [`Safety`] says, or
-    /// has failed: on any thread, possibly before this returns, for batches of the same safety in the order of their
+    /// has failed: on any thread, possibly before this returns, for [`Safety::Durable`] ones in the order of their
     /// submission. A completion must not be dropped uncalled: sends would wait for ever.
+    ///
+    /// Nothing of it need happen before the call of [`MessageStore::lead`] that has to follow. What ends or changes a
+    /// message outside of a transaction is submitted only after the batch is complete by which that message became
+    /// visible: it may be written before others that wait.
     fn submit(&self, batch: Vec<StoreOperation>, completion: Completion);
+
+    /// To be called after what one caller submits, when that caller has no lock any more: what was submitted is written
+    /// and made durable on this thread, where that is quick and cheaper than to wake another, and by another otherwise.
+    fn lead(&self) {}
 
     /// Whether [`MessageStore::load`] brings messages back, so that their bodies need not stay in memory.
     fn can_load(&self) -> bool {
@@ -41,7 +49,8 @@ pub trait MessageStore: Debug + Send + Sync {
     }
 
     /// Notes in a slot, of which each consumer has its own, what was handed to the application last and is not settled;
-    /// `None` clears it. Survives the end of the process, not a power cut. Does not block.
+    /// `None` clears it. Survives the end of the process, not a power cut. Does not block, and does not call the broker, which
+    /// waits for it.
     fn note_attempt(&self, slot: AttemptSlot, attempt: Option<Attempt>) {
         let (_, _) = (slot, attempt);
     }
