@@ -1,0 +1,197 @@
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use corriere_core::id::Xid;
+use corriere_core::message::Priority;
+use corriere_core::{ConnectionId, Destination, Timestamp};
+
+use super::*;
+use crate::files::{Fault, Operation as FileOperation, RecordedFiles, Survival};
+use crate::journal::change::{Appended, Change, Entry};
+use crate::journal::index::Index;
+use crate::store::{Arrival, DeliveryState, Recovered, Removal, StoreTransaction};
+
+const PATH: &str = "broker/kr-store/state";
+
+fn shared(files: &RecordedFiles) -> Arc<dyn FileSystem> {
+    Arc::new(files.clone())
+}
+
+fn create(files: &RecordedFiles) -> Checkpoint {
+    files.create_directory(Path::new("broker/kr-store")).unwrap();
+    Checkpoint::create(&shared(files), Path::new(PATH), &Arc::default()).unwrap()
+}
+
+fn open(files: &RecordedFiles) -> Result<(Checkpoint, Saved, Place), CheckpointError> {
+    Checkpoint::open(&shared(files), Path::new(PATH), &Arc::default())
+}
+
+fn place(epoch: u64, tail: u64) -> Place {
+    Place { epoch, tail: Lsn(tail), durable: Lsn(tail) }
+}
+
+fn local() -> StoreTransaction {
+    StoreTransaction::Local(ConnectionId::foreign("ID:c"), 3)
+}
+
+fn xid() -> Xid {
+    Xid { format: -1, global: Bytes::from_static(b"global"), branch: Bytes::from_static(b"branch") }
+}
+
+fn append(stored: u64, transaction: Option<StoreTransaction>) -> Change {
+    Change::Append(Appended {
+        stored: StoredId(stored),
+        queue: Destination::queue("orders").unwrap(),
+        arrival: if stored == 3 { Arrival::MovedIn } else { Arrival::Sent },
+        priority: Priority::new(9).unwrap(),
+        expiration: (stored == 2).then_some(Timestamp(77)),
+        size: 1_000 + stored,
+        producer: (stored != 2).then(|| ("ID:p".into(), stored)),
+        transaction,
+        large: (stored == 1).then_some(5_000),
+    })
+}
+
+fn remove(stored: u64, reason: Removal, transaction: Option<StoreTransaction>) -> Change {
+    Change::Remove { stored: StoredId(stored), reason, transaction }
+}
+
+/// One of everything, with a checkpoint after each record.
+fn history() -> Vec<Change> {
+    let distributed = || Some(StoreTransaction::Distributed(xid()));
+    let state =
+        DeliveryState { failed_deliveries: 4, not_before: Some(Timestamp(99)), conversion_failed: true };
+    vec![
+        append(1, None),
+        append(2, None),
+        append(3, Some(local())),
+        remove(1, Removal::DeadLettered, Some(local())),
+        append(4, distributed()),
+        Change::DeliveryState { stored: StoredId(2), state },
+        remove(2, Removal::Acknowledged, distributed()),
+        Change::Prepare(xid()),
+        Change::Commit(local()),
+        append(5, None),
+        remove(5, Removal::Expired, None),
+        append(6, distributed()),
+    ]
+}
+
+fn text(recovered: &Recovered) -> String {
+    format!("{recovered:?}")
+}
+
+#[test]
+fn what_was_written_bit_by_bit_comes_back_whole() {
+    let files = RecordedFiles::new();
+    drop(create(&files));
+    let mut index = Index::default();
+    let mut files = files.survive(Survival::OnlySynced);
+    for (number, change) in (1..).zip(history()) {
+        index.apply(Entry { lsn: Lsn(number * 100), length: 100, change });
+        let (mut checkpoint, _, _) = open(&files).unwrap();
+        checkpoint.write(Some(index.take_changes()), place(number, number * 100 + 100)).unwrap();
+
+        files = files.survive(Survival::OnlySynced);
+        let (_, saved, found) = open(&files).unwrap();
+        assert_eq!(found, place(number, number * 100 + 100));
+        let restored = Index::restore(saved, []);
+        assert_eq!(text(&restored.recovered()), text(&index.recovered()), "after record {number}");
+        for (stored, reference) in index.live() {
+            assert_eq!(restored.find(stored), Some(reference));
+        }
+        assert_eq!(restored.live().count(), index.live().count());
+        files = files.survive(Survival::OnlySynced);
+    }
+}
+
+#[test]
+fn a_power_cut_at_any_operation_leaves_the_old_state_or_the_new_one() {
+    for operation in 1.. {
+        let files = RecordedFiles::new();
+        let mut checkpoint = create(&files);
+        let mut index = Index::default();
+        index.apply(Entry { lsn: Lsn(0), length: 100, change: append(1, None) });
+        checkpoint.write(Some(index.take_changes()), place(1, 100)).unwrap();
+        index.apply(Entry { lsn: Lsn(100), length: 100, change: append(2, None) });
+
+        let seed = operation * 7_919;
+        files.crash_at(files.operations() + operation, seed);
+        let written = checkpoint.write(Some(index.take_changes()), place(1, 200));
+        let survivors = files.survive(Survival::PowerCut { seed });
+        let (_, saved, found) =
+            open(&survivors).unwrap_or_else(|error| panic!("operation {operation}: {error}"));
+        assert_eq!(saved.references.len() as u64, found.tail.0 / 100, "operation {operation}");
+        if written.is_ok() {
+            assert_eq!(found.tail, Lsn(200));
+            break;
+        }
+    }
+}
+
+#[test]
+fn after_a_failed_write_the_changes_are_in_the_next_one() {
+    for kind in [FileOperation::Write, FileOperation::Sync] {
+        let files = RecordedFiles::new();
+        let mut checkpoint = create(&files);
+        let mut index = Index::default();
+        index.apply(Entry { lsn: Lsn(0), length: 100, change: append(1, None) });
+        files.fail(Fault { operation: kind, nth: 1, error: io::ErrorKind::StorageFull, lasting: false });
+        let failed = checkpoint.write(Some(index.take_changes()), place(1, 100)).unwrap_err();
+        assert_eq!(failed.kind(), io::ErrorKind::StorageFull, "{kind:?}");
+
+        index.apply(Entry { lsn: Lsn(100), length: 100, change: append(2, None) });
+        checkpoint.write(Some(index.take_changes()), place(1, 200)).unwrap();
+        let (_, saved, _) = open(&files.survive(Survival::OnlySynced)).unwrap();
+        assert_eq!(saved.references.len(), 2, "{kind:?}");
+    }
+}
+
+#[test]
+fn one_of_a_newer_version_is_refused_by_its_number() {
+    let files = RecordedFiles::new();
+    let checkpoint = create(&files);
+    let transaction = checkpoint.database.as_ref().unwrap().begin_write().unwrap();
+    transaction.open_table(META).unwrap().insert("version", VERSION + 1).unwrap();
+    transaction.commit().unwrap();
+    drop(checkpoint);
+    let refused = open(&files).unwrap_err();
+    assert!(matches!(refused, CheckpointError::Newer { found } if found == VERSION + 1), "{refused}");
+    assert_eq!(
+        refused.to_string(),
+        "it was written by a newer version (checkpoint format 2, this one knows 1)"
+    );
+}
+
+#[test]
+fn one_that_is_gone_empty_cut_or_full_of_something_else_is_told_from_a_failing_disk() {
+    let files = RecordedFiles::new();
+    files.create_directory(Path::new("broker/kr-store")).unwrap();
+    assert!(matches!(open(&files).unwrap_err(), CheckpointError::Missing));
+    drop(create(&files));
+    let length = files.contents(PATH).len() as u64;
+
+    for cut in [0, 1, 100, 4_096, length / 2, length - 1] {
+        let cut_off = files.survive(Survival::Process);
+        cut_off.truncate(PATH, cut);
+        let refused = open(&cut_off).unwrap_err();
+        assert!(matches!(refused, CheckpointError::Unreadable(_)), "cut at {cut}: {refused}");
+    }
+
+    let files = files.survive(Survival::Process);
+    files.fail(Fault { operation: FileOperation::Read, nth: 1, error: io::ErrorKind::Other, lasting: true });
+    assert!(matches!(open(&files).unwrap_err(), CheckpointError::Io(_)));
+}
+
+#[test]
+fn a_process_that_ended_without_closing_it_writes_nothing_more() {
+    let files = RecordedFiles::new();
+    files.create_directory(Path::new("broker/kr-store")).unwrap();
+    let crashed = Arc::new(AtomicBool::new(false));
+    let checkpoint = Checkpoint::create(&shared(&files), Path::new(PATH), &crashed).unwrap();
+    crashed.store(true, Ordering::Release);
+    let before = files.operations();
+    drop(checkpoint);
+    assert_eq!(files.operations(), before);
+    assert!(open(&files).is_ok());
+}

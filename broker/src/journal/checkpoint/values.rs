@@ -1,0 +1,170 @@
+//! The values of the checkpoint's tables as bytes, and back.
+
+use corriere_core::id::Xid;
+use corriere_core::message::Priority;
+use corriere_core::{ConnectionId, Destination, DestinationKind, Timestamp};
+
+use crate::journal::fields::{Fault, Fields, put_u32, put_u64};
+use crate::journal::index::{Operation, Reference};
+use crate::journal::lsn::Lsn;
+use crate::store::{Arrival, DeliveryState, Removal, StoreTransaction, StoredId, Totals};
+
+pub(super) fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
+    put_u64(out, reference.lsn.0);
+    put_u32(out, reference.length);
+    put_u32(out, reference.queue);
+    put_u64(out, reference.position);
+    put_u64(out, reference.size);
+    out.push(reference.priority.level());
+    put_number(out, reference.expiration.map(|moment| moment.0));
+    put_u32(out, reference.state.failed_deliveries);
+    put_number(out, reference.state.not_before.map(|moment| moment.0));
+    out.push(reference.state.conversion_failed.into());
+    put_number(out, reference.large);
+}
+
+pub(super) fn reference(bytes: &[u8]) -> Result<Reference, Fault> {
+    whole(bytes, read_reference)
+}
+
+fn read_reference(fields: &mut Fields<'_>) -> Result<Reference, Fault> {
+    Ok(Reference {
+        lsn: Lsn(fields.u64()?),
+        length: fields.u32()?,
+        queue: fields.u32()?,
+        position: fields.u64()?,
+        size: fields.u64()?,
+        priority: Priority::new(fields.u8()?).map_err(|_| "a priority is above 9")?,
+        expiration: fields.option(Fields::u64)?.map(Timestamp),
+        state: DeliveryState {
+            failed_deliveries: fields.u32()?,
+            not_before: fields.option(Fields::u64)?.map(Timestamp),
+            conversion_failed: fields.bool()?,
+        },
+        large: fields.option(Fields::u64)?,
+    })
+}
+
+pub(super) fn put_queue(out: &mut Vec<u8>, destination: &Destination, totals: &Totals) {
+    put_u64(out, totals.enqueued);
+    put_u64(out, totals.acknowledged);
+    put_u64(out, totals.dead_lettered);
+    put_bytes(out, destination.to_string().as_bytes());
+}
+
+pub(super) fn queue(bytes: &[u8]) -> Result<(Destination, Totals), Fault> {
+    whole(bytes, |fields| {
+        let totals =
+            Totals { enqueued: fields.u64()?, acknowledged: fields.u64()?, dead_lettered: fields.u64()? };
+        let destination = Destination::parse(fields.text()?, DestinationKind::Queue);
+        Ok((destination.map_err(|_| "the name of a queue is none")?, totals))
+    })
+}
+
+pub(super) fn put_transaction(out: &mut Vec<u8>, id: &StoreTransaction, prepared: Option<u64>) {
+    put_number(out, prepared);
+    match id {
+        StoreTransaction::Local(connection, number) => {
+            out.push(1);
+            put_bytes(out, connection.as_str().as_bytes());
+            put_u64(out, *number);
+        }
+        StoreTransaction::Distributed(xid) => {
+            out.push(2);
+            out.extend_from_slice(&xid.format.to_le_bytes());
+            put_bytes(out, &xid.global);
+            put_bytes(out, &xid.branch);
+        }
+    }
+}
+
+pub(super) fn transaction(bytes: &[u8]) -> Result<(StoreTransaction, Option<u64>), Fault> {
+    whole(bytes, |fields| {
+        let prepared = fields.option(Fields::u64)?;
+        let id = match fields.u8()? {
+            1 => StoreTransaction::Local(ConnectionId::foreign(fields.text()?), fields.u64()?),
+            2 => StoreTransaction::Distributed(Xid {
+                format: i32::from_le_bytes(fields.array()?),
+                global: fields.bytes()?.to_vec().into(),
+                branch: fields.bytes()?.to_vec().into(),
+            }),
+            _ => return Err("a transaction is of no known kind"),
+        };
+        Ok((id, prepared))
+    })
+}
+
+pub(super) fn put_operation(out: &mut Vec<u8>, operation: &Operation) {
+    match operation {
+        Operation::Send { stored, reference, arrival, producer } => {
+            out.push(1);
+            put_u64(out, stored.0);
+            put_reference(out, reference);
+            out.push(match arrival {
+                Arrival::Sent => 0,
+                Arrival::MovedIn => 1,
+            });
+            out.push(producer.is_some().into());
+            if let Some((name, sequence)) = producer {
+                put_bytes(out, name.as_bytes());
+                put_u64(out, *sequence);
+            }
+        }
+        Operation::Remove { stored, reason } => {
+            out.push(2);
+            put_u64(out, stored.0);
+            out.push(match reason {
+                Removal::Acknowledged => 0,
+                Removal::DeadLettered => 1,
+                Removal::Expired => 2,
+                Removal::Discarded => 3,
+            });
+        }
+    }
+}
+
+pub(super) fn operation(bytes: &[u8]) -> Result<Operation, Fault> {
+    whole(bytes, |fields| match fields.u8()? {
+        1 => Ok(Operation::Send {
+            stored: StoredId(fields.u64()?),
+            reference: read_reference(fields)?,
+            arrival: match fields.u8()? {
+                0 => Arrival::Sent,
+                1 => Arrival::MovedIn,
+                _ => return Err("an arrival is of no known kind"),
+            },
+            producer: fields.option(|fields| Ok((fields.shared_text()?, fields.u64()?)))?,
+        }),
+        2 => Ok(Operation::Remove {
+            stored: StoredId(fields.u64()?),
+            reason: match fields.u8()? {
+                0 => Removal::Acknowledged,
+                1 => Removal::DeadLettered,
+                2 => Removal::Expired,
+                3 => Removal::Discarded,
+                _ => return Err("a removal is of no known kind"),
+            },
+        }),
+        _ => Err("an operation is of no known kind"),
+    })
+}
+
+fn whole<T>(bytes: &[u8], read: impl FnOnce(&mut Fields<'_>) -> Result<T, Fault>) -> Result<T, Fault> {
+    let mut fields = Fields::new(bytes);
+    let value = read(&mut fields)?;
+    fields.finish()?;
+    Ok(value)
+}
+
+fn put_number(out: &mut Vec<u8>, number: Option<u64>) {
+    out.push(number.is_some().into());
+    if let Some(number) = number {
+        put_u64(out, number);
+    }
+}
+
+/// Names come from records, whose lengths have four bytes, too.
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_u32(out, u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+    out.extend_from_slice(bytes);
+}

@@ -1,0 +1,134 @@
+//! Where everything is in the directory of a broker, and who has it. Nothing in it names its own path, so a copied or
+//! moved one works.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs, process};
+
+use super::error::OpenError;
+use crate::files::{FileSystem, LockError};
+
+/// The directory of a broker.
+#[derive(Clone, Debug)]
+pub(crate) struct Directory {
+    root: PathBuf,
+}
+
+impl Directory {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The segments, spares and large messages.
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.root.join("journal")
+    }
+
+    /// The checkpoint.
+    pub(crate) fn checkpoint(&self) -> PathBuf {
+        self.root.join("kr-store").join("state")
+    }
+
+    /// What consumers have in their hands.
+    pub(crate) fn attempts(&self) -> PathBuf {
+        self.root.join("attempts")
+    }
+
+    /// Makes the directories that are not there, and takes the lock; it ends with what is returned.
+    pub(crate) fn lock(&self, files: &dyn FileSystem) -> Result<Box<dyn Debug + Send + Sync>, OpenError> {
+        for directory in [self.root.clone(), self.root.join("kr-store"), self.journal()] {
+            files.create_directory(&directory).map_err(OpenError::io(&directory))?;
+        }
+        let path = self.root.join("lock");
+        files.lock(&path, &holder()).map_err(|error| match error {
+            LockError::Held { holder } => OpenError::Locked { directory: self.root.clone(), holder },
+            LockError::Io(error) => OpenError::Io { path, error },
+        })
+    }
+
+    /// A file of the journal without which messages could be missing, if there is one.
+    pub(crate) fn any_record(&self, files: &dyn FileSystem) -> Result<Option<PathBuf>, OpenError> {
+        let mut names = self.names(files)?;
+        let kept =
+            names.find(|name| !is_spare(name) && (name.ends_with(".journal") || name.ends_with(".large")));
+        Ok(kept.map(|name| self.journal().join(name)))
+    }
+
+    /// Removes the spares of a journal that begins anew: what is in them could be taken for its own.
+    pub(crate) fn remove_spares(&self, files: &dyn FileSystem) -> Result<(), OpenError> {
+        while self.drop_spare(files)? {}
+        let journal = self.journal();
+        files.sync_directory(&journal).map_err(OpenError::io(&journal))
+    }
+
+    /// Removes a spare for the room that it takes; false when there is none.
+    pub(crate) fn drop_spare(&self, files: &dyn FileSystem) -> Result<bool, OpenError> {
+        let Some(spare) = self.names(files)?.find(|name| is_spare(name)) else { return Ok(false) };
+        let path = self.journal().join(spare);
+        files.remove(&path).map(|()| true).map_err(OpenError::io(&path))
+    }
+
+    fn names(&self, files: &dyn FileSystem) -> Result<impl Iterator<Item = String> + use<>, OpenError> {
+        let journal = self.journal();
+        let listed = files.list(&journal).map_err(OpenError::io(&journal))?;
+        Ok(listed.into_iter().map(|file| file.name))
+    }
+}
+
+fn is_spare(name: &str) -> bool {
+    name.starts_with("spare-")
+}
+
+/// Who we are, for whoever finds the directory locked.
+fn holder() -> String {
+    let program = env::current_exe().ok();
+    let program =
+        program.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let program = program.map(|program| format!(" ({program})")).unwrap_or_default();
+    let host = fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = host.as_deref().map(str::trim).filter(|host| !host.is_empty());
+    let host = host.map(|host| format!(" on {host}")).unwrap_or_default();
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    format!("process {}{program}{host} since {}", process::id(), utc(seconds))
+}
+
+/// Seconds since 1970 as `2026-11-29 23:51:34 UTC`.
+fn utc(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Years that begin in March have their leap day at the end; counted from the year 0, in cycles of 400.
+    let days = days + 719_468;
+    let (cycle, day) = (days / 146_097, days % 146_097);
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + cycle * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (rest / 3_600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_as_the_calendar_has_them() {
+        assert_eq!(utc(0), "1970-01-01 00:00:00 UTC");
+        assert_eq!(utc(951_782_400), "2000-02-29 00:00:00 UTC");
+        assert_eq!(utc(1_709_251_199), "2024-02-29 23:59:59 UTC");
+        assert_eq!(utc(1_796_082_694), "2026-11-30 23:51:34 UTC");
+    }
+
+    #[test]
+    fn the_holder_is_named_with_its_process_and_since_when() {
+        let holder = holder();
+        assert!(holder.starts_with(&format!("process {} (", process::id())), "{holder}");
+        assert!(holder.contains(" since 20"), "{holder}");
+    }
+}

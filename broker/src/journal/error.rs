@@ -1,0 +1,103 @@
+//! Why a journal is not opened.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::checkpoint::CheckpointError;
+use super::scan::ScanError;
+
+/// Why a journal is not opened. Nothing was changed, but for what [`OpenError::Io`] interrupts.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Somebody has the directory.
+    #[error("{} is in use: it is held by {holder}", directory.display())]
+    Locked {
+        /// The directory.
+        directory: PathBuf,
+        /// Who has it, in the holder's own words.
+        holder: String,
+    },
+    /// Something that was durable cannot be read.
+    #[error("{}, offset {offset}: {why}; nothing was changed; {}", file.display(), remedy(directory))]
+    Damaged {
+        /// Which file is damaged.
+        file: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// What is wrong there.
+        why: String,
+        /// The directory that is to be repaired.
+        directory: PathBuf,
+    },
+    /// A file is not there, or not as a file of its kind, without which messages would be lost.
+    #[error("{}: {why}; nothing was changed; {}", file.display(), remedy(directory))]
+    Missing {
+        /// Which file.
+        file: PathBuf,
+        /// What is wrong with it, and what it is needed for.
+        why: String,
+        /// The directory that is to be repaired.
+        directory: PathBuf,
+    },
+    /// A newer version wrote it.
+    #[error("{}: {why}; nothing was changed", file.display())]
+    NewerFormat {
+        /// Which file.
+        file: PathBuf,
+        /// Which version it has.
+        why: String,
+    },
+    /// The operating system refused something.
+    #[error("{}: {error}", path.display())]
+    Io {
+        /// Which file or directory.
+        path: PathBuf,
+        /// What it says.
+        #[source]
+        error: io::Error,
+    },
+}
+
+fn remedy(directory: &Path) -> String {
+    format!(
+        "`corriere-store repair {} INTO` brings what can be read into a new directory",
+        directory.display()
+    )
+}
+
+impl OpenError {
+    pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |error| Self::Io { path, error }
+    }
+
+    pub(crate) fn scan(error: ScanError, directory: &Path) -> Self {
+        let directory = directory.to_owned();
+        match error {
+            ScanError::Damaged { file, offset, why } => Self::Damaged { file, offset, why, directory },
+            ScanError::Missing { file, why } => {
+                Self::Missing { file, why: format!("it is missing: {why}"), directory }
+            }
+            ScanError::NewerFormat { file, offset, version } => Self::NewerFormat {
+                file,
+                why: format!("offset {offset} was written by a newer version (journal format {version})"),
+            },
+            ScanError::Io { path, error } => Self::Io { path, error },
+        }
+    }
+
+    pub(crate) fn checkpoint(error: CheckpointError, file: &Path, directory: &Path) -> Self {
+        let file = file.to_owned();
+        match error {
+            CheckpointError::Newer { .. } => Self::NewerFormat { file, why: error.to_string() },
+            CheckpointError::Io(error) => Self::Io { path: file, error },
+            CheckpointError::Missing | CheckpointError::Unreadable(_) => {
+                let why = format!("the checkpoint of the journal in `journal`: {error}");
+                Self::Missing { file, why, directory: directory.to_owned() }
+            }
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! What the records of the journal add up to: which messages live and where, transactions, totals, producers, and how
+//! many live records each segment has. Pure: records in, state out.
+
+mod changes;
+mod producers;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use corriere_core::message::Priority;
+use corriere_core::{Destination, Timestamp};
+
+pub(crate) use changes::{Changes, Saved, SavedTransaction, TransactionChange};
+pub(crate) use producers::Producer;
+
+use self::producers::Producers;
+use super::change::{Appended, Change, Entry};
+use super::lsn::Lsn;
+use crate::store::{
+    Arrival, Attempt, DeliveryState, PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue,
+    Removal, StoreTransaction, StoredId, Totals,
+};
+
+/// The state that the journal describes. Records are applied in the order of the journal.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    references: HashMap<StoredId, Kept>,
+    queues: Vec<Queue>,
+    queue_numbers: HashMap<Destination, u32>,
+    transactions: HashMap<StoreTransaction, Transaction>,
+    producers: Producers,
+    /// Live records of each segment, by the LSN at which it begins.
+    segments: BTreeMap<u64, u64>,
+    counters: Counters,
+    /// What differs from the checkpoint.
+    changed: HashSet<StoredId>,
+    ended: Vec<TransactionChange>,
+    dead_large: Vec<StoredId>,
+}
+
+/// Numbers that only rise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// The position of the message that became visible last.
+    pub(crate) position: u64,
+    /// The greatest name of a message that was ever used.
+    pub(crate) last_id: StoredId,
+    /// The number of the transaction that began last.
+    pub(crate) transaction: u64,
+    /// The place, among those prepared, of the transaction that was prepared last.
+    pub(crate) prepared: u64,
+}
+
+/// A live message, without its body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    pub(crate) lsn: Lsn,
+    /// Bytes of its record.
+    pub(crate) length: u32,
+    pub(crate) queue: u32,
+    /// Its place in its queue; 0 while its transaction is open.
+    pub(crate) position: u64,
+    pub(crate) size: u64,
+    pub(crate) priority: Priority,
+    pub(crate) expiration: Option<Timestamp>,
+    pub(crate) state: DeliveryState,
+    /// Bytes of the file of its own that has its body.
+    pub(crate) large: Option<u64>,
+}
+
+/// What a transaction does when it is committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Send { stored: StoredId, reference: Reference, arrival: Arrival, producer: Option<(Arc<str>, u64)> },
+    Remove { stored: StoredId, reason: Removal },
+}
+
+#[derive(Debug)]
+struct Kept {
+    reference: Reference,
+    /// Whether the checkpoint has it, so that one that came and went in between is never written there.
+    saved: bool,
+}
+
+#[derive(Debug)]
+struct Queue {
+    destination: Destination,
+    totals: Totals,
+    changed: bool,
+}
+
+#[derive(Debug)]
+struct Transaction {
+    number: u64,
+    prepared: Option<u64>,
+    operations: Vec<Operation>,
+    /// How many of the operations the checkpoint has; `None` while it does not know the transaction at all.
+    saved: Option<usize>,
+    changed: bool,
+}
+
+impl Index {
+    /// A segment begins at `base`, behind all that are known.
+    pub(crate) fn add_segment(&mut self, base: Lsn) {
+        self.segments.entry(base.0).or_default();
+    }
+
+    /// A segment is gone.
+    pub(crate) fn forget_segment(&mut self, base: Lsn) {
+        self.segments.remove(&base.0);
+    }
+
+    /// Only these are there, in the order of their bases.
+    pub(crate) fn retain_segments(&mut self, bases: &[Lsn]) {
+        self.segments.retain(|base, _| bases.binary_search(&Lsn(*base)).is_ok());
+    }
+
+    /// Live records of each segment by its base, those of open transactions included.
+    #[cfg(test)]
+    pub(crate) fn segments(&self) -> &BTreeMap<u64, u64> {
+        &self.segments
+    }
+
+    /// Applies the next record. What it says of a message or a transaction that is not there is without effect.
+    pub(crate) fn apply(&mut self, entry: Entry) {
+        match entry.change {
+            Change::Append(appended) => self.append(entry.lsn, entry.length, appended),
+            Change::Remove { stored, reason, transaction: None } => self.remove(stored, reason),
+            Change::Remove { stored, reason, transaction: Some(transaction) } => {
+                self.transaction(transaction).operations.push(Operation::Remove { stored, reason });
+            }
+            Change::DeliveryState { stored, state } => self.set_state(stored, state),
+            Change::Prepare(xid) => {
+                self.counters.prepared += 1;
+                let place = self.counters.prepared;
+                let transaction = self.transaction(StoreTransaction::Distributed(xid));
+                transaction.prepared = Some(place);
+            }
+            Change::Commit(transaction) => self.commit(&transaction),
+            Change::Rollback(transaction) => self.roll_back(&transaction),
+        }
+    }
+
+    /// A message that is on a queue, or in a transaction that is not over.
+    pub(crate) fn find(&self, stored: StoredId) -> Option<Reference> {
+        if let Some(kept) = self.references.get(&stored) {
+            return Some(kept.reference);
+        }
+        self.sends().find(|(id, _)| *id == stored).map(|(_, reference)| reference)
+    }
+
+    /// All live messages, those of open transactions included, in no order.
+    pub(crate) fn live(&self) -> impl Iterator<Item = (StoredId, Reference)> {
+        self.references.iter().map(|(stored, kept)| (*stored, kept.reference)).chain(self.sends())
+    }
+
+    /// Messages on queues.
+    pub(crate) fn messages(&self) -> usize {
+        self.references.len()
+    }
+
+    /// Drops the transactions that were open and not prepared when the process ended: nobody can go on with them.
+    pub(crate) fn drop_open(&mut self) {
+        let open = self.transactions.iter().filter(|(_, transaction)| transaction.prepared.is_none());
+        let open: Vec<_> = open.map(|(id, _)| id.clone()).collect();
+        for id in open {
+            self.roll_back(&id);
+        }
+    }
+
+    /// Counts a delivery during which the process ended as failed, if its message is still there.
+    pub(crate) fn apply_attempt(&mut self, attempt: Attempt) {
+        let Some(kept) = self.references.get(&attempt.stored) else { return };
+        let mut state = kept.reference.state;
+        if state.failed_deliveries < attempt.delivery {
+            state.failed_deliveries = attempt.delivery;
+            self.set_state(attempt.stored, state);
+        }
+    }
+
+    /// The state as the broker gets it when it starts.
+    pub(crate) fn recovered(&self) -> Recovered {
+        let mut messages: Vec<Vec<(u64, RecoveredMessage)>> = Vec::new();
+        messages.resize_with(self.queues.len(), Vec::new);
+        for (stored, kept) in &self.references {
+            if let Some(queue) = messages.get_mut(kept.reference.queue as usize) {
+                queue.push((kept.reference.position, kept.reference.recovered(*stored)));
+            }
+        }
+        let queue = |(queue, mut messages): (&Queue, Vec<(u64, RecoveredMessage)>)| {
+            messages.sort_unstable_by_key(|(position, _)| *position);
+            RecoveredQueue {
+                destination: queue.destination.clone(),
+                totals: queue.totals,
+                messages: messages.into_iter().map(|(_, message)| message).collect(),
+            }
+        };
+        let mut queues: Vec<_> = self.queues.iter().zip(messages).map(queue).collect();
+        queues.sort_unstable_by(|one, other| one.destination.cmp(&other.destination));
+        Recovered {
+            queues,
+            prepared: self.prepared(),
+            producers: self.producers.in_order().map(|(name, producer)| (name, producer.sequence)).collect(),
+            last_id: self.counters.last_id,
+        }
+    }
+
+    fn prepared(&self) -> Vec<PreparedTransaction> {
+        let mut prepared = Vec::new();
+        for (id, transaction) in &self.transactions {
+            let (StoreTransaction::Distributed(xid), Some(place)) = (id, transaction.prepared) else {
+                continue;
+            };
+            let mut found =
+                PreparedTransaction { xid: xid.clone(), sends: Vec::new(), acknowledged: Vec::new() };
+            for operation in &transaction.operations {
+                match operation {
+                    Operation::Send { stored, reference, .. } => {
+                        let Some(queue) = self.queues.get(reference.queue as usize) else { continue };
+                        found.sends.push((queue.destination.clone(), reference.recovered(*stored)));
+                    }
+                    Operation::Remove { stored, .. } if self.references.contains_key(stored) => {
+                        found.acknowledged.push(*stored);
+                    }
+                    Operation::Remove { .. } => {}
+                }
+            }
+            prepared.push((place, found));
+        }
+        prepared.sort_unstable_by_key(|(place, _)| *place);
+        prepared.into_iter().map(|(_, found)| found).collect()
+    }
+
+    fn append(&mut self, lsn: Lsn, length: u32, appended: Appended) {
+        let Appended { stored, queue, arrival, priority, expiration, size, producer, transaction, large } =
+            appended;
+        self.counters.last_id = self.counters.last_id.max(stored);
+        let queue = self.queue_number(queue);
+        let state = DeliveryState::default();
+        let reference =
+            Reference { lsn, length, queue, position: 0, size, priority, expiration, state, large };
+        self.count(lsn, 1);
+        match transaction {
+            None => self.show(stored, reference, arrival, producer),
+            Some(transaction) => {
+                let operation = Operation::Send { stored, reference, arrival, producer };
+                self.transaction(transaction).operations.push(operation);
+            }
+        }
+    }
+
+    /// A message becomes visible.
+    fn show(
+        &mut self,
+        stored: StoredId,
+        mut reference: Reference,
+        arrival: Arrival,
+        producer: Option<(Arc<str>, u64)>,
+    ) {
+        self.counters.position += 1;
+        reference.position = self.counters.position;
+        if let Some(queue) = self.queues.get_mut(reference.queue as usize) {
+            queue.totals.enqueued += u64::from(arrival == Arrival::Sent);
+            queue.changed = true;
+        }
+        // What is moved keeps the name that its producer gave it, long ago perhaps.
+        if let (Arrival::Sent, Some((name, sequence))) = (arrival, producer) {
+            self.producers.note(name, sequence);
+        }
+        self.changed.insert(stored);
+        self.references.insert(stored, Kept { reference, saved: false });
+    }
+
+    fn remove(&mut self, stored: StoredId, reason: Removal) {
+        let Some(kept) = self.references.remove(&stored) else { return };
+        if kept.saved {
+            self.changed.insert(stored);
+        } else {
+            self.changed.remove(&stored);
+        }
+        if let Some(queue) = self.queues.get_mut(kept.reference.queue as usize) {
+            match reason {
+                Removal::Acknowledged => queue.totals.acknowledged += 1,
+                Removal::DeadLettered => queue.totals.dead_lettered += 1,
+                Removal::Expired | Removal::Discarded => {}
+            }
+            queue.changed = true;
+        }
+        self.bury(stored, kept.reference);
+    }
+
+    fn set_state(&mut self, stored: StoredId, state: DeliveryState) {
+        if let Some(kept) = self.references.get_mut(&stored) {
+            kept.reference.state = state;
+            self.changed.insert(stored);
+        }
+    }
+
+    fn commit(&mut self, transaction: &StoreTransaction) {
+        for operation in self.end(transaction) {
+            match operation {
+                Operation::Send { stored, reference, arrival, producer } => {
+                    self.show(stored, reference, arrival, producer);
+                }
+                Operation::Remove { stored, reason } => self.remove(stored, reason),
+            }
+        }
+    }
+
+    fn roll_back(&mut self, transaction: &StoreTransaction) {
+        for operation in self.end(transaction) {
+            if let Operation::Send { stored, reference, .. } = operation {
+                self.bury(stored, reference);
+            }
+        }
+    }
+
+    fn end(&mut self, transaction: &StoreTransaction) -> Vec<Operation> {
+        let Some(transaction) = self.transactions.remove(transaction) else { return Vec::new() };
+        if let Some(operations) = transaction.saved {
+            self.ended.push(TransactionChange::Ended { number: transaction.number, operations });
+        }
+        transaction.operations
+    }
+
+    /// The record of a message is needed no more.
+    fn bury(&mut self, stored: StoredId, reference: Reference) {
+        self.count(reference.lsn, -1);
+        if reference.large.is_some() {
+            self.dead_large.push(stored);
+        }
+    }
+
+    fn count(&mut self, lsn: Lsn, by: i64) {
+        if let Some((_, live)) = self.segments.range_mut(..=lsn.0).next_back() {
+            *live = live.saturating_add_signed(by);
+        }
+    }
+
+    fn transaction(&mut self, id: StoreTransaction) -> &mut Transaction {
+        let counters = &mut self.counters;
+        let transaction = self.transactions.entry(id).or_insert_with(|| {
+            counters.transaction += 1;
+            let number = counters.transaction;
+            Transaction { number, prepared: None, operations: Vec::new(), saved: None, changed: true }
+        });
+        transaction.changed = true;
+        transaction
+    }
+
+    fn queue_number(&mut self, destination: Destination) -> u32 {
+        if let Some(number) = self.queue_numbers.get(&destination) {
+            return *number;
+        }
+        let number = u32::try_from(self.queues.len()).unwrap_or(u32::MAX);
+        self.queues.push(Queue {
+            destination: destination.clone(),
+            totals: Totals::default(),
+            changed: true,
+        });
+        self.queue_numbers.insert(destination, number);
+        number
+    }
+
+    fn sends(&self) -> impl Iterator<Item = (StoredId, Reference)> {
+        let operations = self.transactions.values().flat_map(|transaction| &transaction.operations);
+        operations.filter_map(|operation| match operation {
+            Operation::Send { stored, reference, .. } => Some((*stored, *reference)),
+            Operation::Remove { .. } => None,
+        })
+    }
+}
+
+impl Reference {
+    fn recovered(&self, stored: StoredId) -> RecoveredMessage {
+        RecoveredMessage {
+            stored,
+            priority: self.priority,
+            expiration: self.expiration,
+            size: self.size,
+            state: self.state,
+        }
+    }
+}

@@ -1,0 +1,390 @@
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use corriere_core::ConnectionId;
+use corriere_core::id::Xid;
+use proptest::prelude::*;
+
+use super::*;
+
+const SEGMENT: u64 = 1_000;
+const RECORD: u64 = 100;
+
+/// A step of a history over few messages, queues, producers and transactions, so that they meet.
+#[derive(Clone, Debug)]
+enum Step {
+    Append {
+        queue: u8,
+        moved: bool,
+        producer: Option<(u8, u8)>,
+        transaction: Option<u8>,
+        large: bool,
+    },
+    Remove {
+        stored: u8,
+        reason: Removal,
+        transaction: Option<u8>,
+    },
+    State {
+        stored: u8,
+        failed: u32,
+    },
+    Prepare {
+        transaction: u8,
+    },
+    Commit {
+        transaction: u8,
+    },
+    Rollback {
+        transaction: u8,
+    },
+    /// A checkpoint is written.
+    Checkpoint,
+    /// A checkpoint is written, and the next process begins with it.
+    Restart,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let reason = prop_oneof![
+        Just(Removal::Acknowledged),
+        Just(Removal::DeadLettered),
+        Just(Removal::Expired),
+        Just(Removal::Discarded)
+    ];
+    let transaction = || prop::option::of(0_u8..4);
+    let step = prop_oneof![
+        6 => (0_u8..3, any::<bool>(), prop::option::of((0_u8..3, any::<u8>())), transaction(), any::<bool>())
+            .prop_map(|(queue, moved, producer, transaction, large)| {
+                Step::Append { queue, moved, producer, transaction, large }
+            }),
+        4 => (any::<u8>(), reason, transaction())
+            .prop_map(|(stored, reason, transaction)| Step::Remove { stored, reason, transaction }),
+        2 => (any::<u8>(), 0_u32..5).prop_map(|(stored, failed)| Step::State { stored, failed }),
+        1 => (0_u8..4).prop_map(|transaction| Step::Prepare { transaction }),
+        2 => (0_u8..4).prop_map(|transaction| Step::Commit { transaction }),
+        1 => (0_u8..4).prop_map(|transaction| Step::Rollback { transaction }),
+        1 => Just(Step::Checkpoint),
+        1 => Just(Step::Restart),
+    ];
+    prop::collection::vec(step, 0..120)
+}
+
+fn transaction(number: u8) -> StoreTransaction {
+    if number < 2 {
+        StoreTransaction::Local(ConnectionId::foreign("ID:c"), u64::from(number))
+    } else {
+        StoreTransaction::Distributed(xid(number))
+    }
+}
+
+fn xid(number: u8) -> Xid {
+    Xid { format: 1, global: Bytes::from(vec![number]), branch: Bytes::new() }
+}
+
+fn queue(number: u8) -> Destination {
+    Destination::queue(&format!("q{number}")).unwrap()
+}
+
+/// Keeps everything in plain lists and looks for what it needs.
+#[derive(Clone, Debug, Default)]
+struct Model {
+    visible: Vec<Appended>,
+    states: BTreeMap<u64, DeliveryState>,
+    lsns: BTreeMap<u64, u64>,
+    totals: BTreeMap<Destination, Totals>,
+    producers: Vec<(String, u64)>,
+    open: Vec<(StoreTransaction, bool, Vec<Change>)>,
+    last_id: u64,
+}
+
+impl Model {
+    fn apply(&mut self, lsn: u64, change: Change) {
+        if let Change::Append(appended) = &change {
+            self.last_id = appended.stored.0;
+            self.lsns.insert(appended.stored.0, lsn);
+            self.totals.entry(appended.queue.clone()).or_default();
+        }
+        match &change {
+            Change::Append(Appended { transaction: Some(id), .. })
+            | Change::Remove { transaction: Some(id), .. } => {
+                self.open(id).2.push(change);
+                return;
+            }
+            _ => {}
+        }
+        match change {
+            Change::Append(_) | Change::Remove { .. } => self.take_effect(change),
+            Change::DeliveryState { stored, state } => {
+                if self.visible.iter().any(|appended| appended.stored == stored) {
+                    self.states.insert(stored.0, state);
+                }
+            }
+            Change::Prepare(xid) => {
+                let id = StoreTransaction::Distributed(xid);
+                self.open(&id).1 = true;
+                // Those that are prepared stand in the order of their preparation.
+                let at = self.open.iter().position(|(open, _, _)| *open == id).unwrap();
+                let moved = self.open.remove(at);
+                self.open.push(moved);
+            }
+            Change::Commit(id) => {
+                let (_, _, operations) = self.open(&id).clone();
+                self.open.retain(|(open, _, _)| *open != id);
+                operations.into_iter().for_each(|operation| self.take_effect(operation));
+            }
+            Change::Rollback(id) => self.open.retain(|(open, _, _)| *open != id),
+        }
+    }
+
+    fn open(&mut self, id: &StoreTransaction) -> &mut (StoreTransaction, bool, Vec<Change>) {
+        let at = self.open.iter().position(|(open, _, _)| open == id).unwrap_or_else(|| {
+            self.open.push((id.clone(), false, Vec::new()));
+            self.open.len() - 1
+        });
+        &mut self.open[at]
+    }
+
+    fn take_effect(&mut self, change: Change) {
+        match change {
+            Change::Append(appended) => {
+                let sent = appended.arrival == Arrival::Sent;
+                self.totals.get_mut(&appended.queue).unwrap().enqueued += u64::from(sent);
+                if let Some((name, sequence)) = appended.producer.clone().filter(|_| sent) {
+                    let at = self.producers.iter().position(|(known, _)| **known == *name);
+                    let last = at.map_or(0, |at| self.producers.remove(at).1);
+                    self.producers.push((name.to_string(), last.max(sequence)));
+                }
+                self.visible.push(appended);
+            }
+            Change::Remove { stored, reason, .. } => {
+                let Some(at) = self.visible.iter().position(|appended| appended.stored == stored) else {
+                    return;
+                };
+                let totals = self.totals.get_mut(&self.visible.remove(at).queue).unwrap();
+                totals.acknowledged += u64::from(reason == Removal::Acknowledged);
+                totals.dead_lettered += u64::from(reason == Removal::DeadLettered);
+                self.states.remove(&stored.0);
+            }
+            _ => unreachable!("it has no transaction"),
+        }
+    }
+
+    fn recovered(&self, appended: &Appended) -> RecoveredMessage {
+        RecoveredMessage {
+            stored: appended.stored,
+            priority: appended.priority,
+            expiration: appended.expiration,
+            size: appended.size,
+            state: self.states.get(&appended.stored.0).copied().unwrap_or_default(),
+        }
+    }
+
+    fn live_by_segment(&self) -> BTreeMap<u64, u64> {
+        let mut live = BTreeMap::new();
+        let operations = self.open.iter().flat_map(|(_, _, operations)| operations);
+        let open = operations.filter_map(|operation| match operation {
+            Change::Append(appended) => Some(appended),
+            _ => None,
+        });
+        for appended in self.visible.iter().chain(open) {
+            *live.entry(self.lsns[&appended.stored.0] / SEGMENT * SEGMENT).or_insert(0) += 1;
+        }
+        live
+    }
+}
+
+/// What a checkpoint would hold after these changes.
+fn merge(saved: &mut Saved, changes: Changes) {
+    saved.counters = changes.counters;
+    for (stored, reference) in changes.references {
+        saved.references.retain(|(known, _)| *known != stored);
+        saved.references.extend(reference.map(|reference| (stored, reference)));
+    }
+    for (number, destination, totals) in changes.queues {
+        saved.queues.retain(|(known, _, _)| *known != number);
+        saved.queues.push((number, destination, totals));
+    }
+    for (name, producer) in changes.producers {
+        saved.producers.retain(|(known, _)| *known != name);
+        saved.producers.extend(producer.map(|producer| (name, producer)));
+    }
+    for change in changes.transactions {
+        match change {
+            TransactionChange::Open { number, id, prepared, from, operations } => {
+                let known = saved.transactions.iter_mut().find(|known| known.number == number);
+                if let Some(known) = known {
+                    assert_eq!(known.operations.len(), from);
+                    known.prepared = prepared;
+                    known.operations.extend(operations);
+                } else {
+                    assert_eq!(from, 0);
+                    saved.transactions.push(SavedTransaction { number, id, prepared, operations });
+                }
+            }
+            TransactionChange::Ended { number, operations } => {
+                let at = saved.transactions.iter().position(|known| known.number == number).unwrap();
+                assert_eq!(saved.transactions.remove(at).operations.len(), operations);
+            }
+        }
+    }
+}
+
+fn check(index: &Index, model: &Model) {
+    let recovered = index.recovered();
+    for queue in &recovered.queues {
+        let expected = model.visible.iter().filter(|appended| appended.queue == queue.destination);
+        let expected: Vec<_> = expected.map(|appended| model.recovered(appended)).collect();
+        assert_eq!(queue.messages, expected, "{}", queue.destination);
+    }
+    let totals: Vec<_> =
+        recovered.queues.iter().map(|queue| (queue.destination.clone(), queue.totals)).collect();
+    assert_eq!(totals, model.totals.clone().into_iter().collect::<Vec<_>>());
+    let producers: Vec<_> =
+        recovered.producers.iter().map(|(name, last)| (name.to_string(), *last)).collect();
+    assert_eq!(producers, model.producers);
+    assert_eq!(recovered.last_id.0, model.last_id);
+
+    let prepared: Vec<_> = model.open.iter().filter(|(_, prepared, _)| *prepared).collect();
+    assert_eq!(recovered.prepared.len(), prepared.len());
+    for (found, (id, _, operations)) in recovered.prepared.iter().zip(prepared) {
+        assert_eq!(StoreTransaction::Distributed(found.xid.clone()), *id);
+        let sends = operations.iter().filter_map(|operation| match operation {
+            Change::Append(appended) => Some((appended.queue.clone(), model.recovered(appended))),
+            _ => None,
+        });
+        assert_eq!(found.sends, sends.collect::<Vec<_>>());
+        let acknowledged = operations.iter().filter_map(|operation| match operation {
+            Change::Remove { stored, .. } => Some(*stored),
+            _ => None,
+        });
+        let live = |stored: &StoredId| model.visible.iter().any(|appended| appended.stored == *stored);
+        assert_eq!(found.acknowledged, acknowledged.filter(live).collect::<Vec<_>>());
+    }
+
+    let live: BTreeMap<_, _> =
+        index.segments().iter().filter(|(_, live)| **live > 0).map(|(b, l)| (*b, *l)).collect();
+    assert_eq!(live, model.live_by_segment());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Checkpoints and restarts at any moment change nothing, and the state is what plain lists say.
+    #[test]
+    fn the_index_is_what_a_naive_model_says_through_checkpoints_and_restarts(steps in steps()) {
+        let (mut index, mut model, mut saved) = (Index::default(), Model::default(), Saved::default());
+        let (mut lsn, mut large) = (0, BTreeMap::new());
+        let mut dead_large = Vec::new();
+        for step in steps {
+            index.add_segment(Lsn(lsn / SEGMENT * SEGMENT));
+            let change = match step {
+                Step::Append { queue: to, moved, producer, transaction: of, large: is_large } => {
+                    let stored = StoredId(model.last_id + 1);
+                    large.insert(stored, is_large);
+                    Change::Append(Appended {
+                        stored,
+                        queue: queue(to),
+                        arrival: if moved { Arrival::MovedIn } else { Arrival::Sent },
+                        priority: Priority::default(),
+                        expiration: Some(Timestamp(lsn)),
+                        size: lsn,
+                        producer: producer.map(|(name, last)| (format!("ID:{name}").into(), u64::from(last))),
+                        transaction: of.map(transaction),
+                        large: is_large.then_some(7),
+                    })
+                }
+                Step::Remove { stored, reason, transaction: of } => Change::Remove {
+                    stored: StoredId(u64::from(stored) % (model.last_id + 1)),
+                    reason,
+                    transaction: of.map(transaction),
+                },
+                Step::State { stored, failed } => Change::DeliveryState {
+                    stored: StoredId(u64::from(stored) % (model.last_id + 1)),
+                    state: DeliveryState { failed_deliveries: failed, ..DeliveryState::default() },
+                },
+                Step::Prepare { transaction } => Change::Prepare(xid(2 + transaction % 2)),
+                Step::Commit { transaction: of } => Change::Commit(transaction(of)),
+                Step::Rollback { transaction: of } => Change::Rollback(transaction(of)),
+                Step::Checkpoint | Step::Restart => {
+                    let changes = index.take_changes();
+                    dead_large.extend(changes.dead_large.iter().copied());
+                    for dead in &changes.dead_segments {
+                        prop_assert!(!model.live_by_segment().contains_key(&dead.0));
+                    }
+                    merge(&mut saved, changes);
+                    if matches!(step, Step::Restart) {
+                        index = Index::restore(saved.clone(), (0..=lsn / SEGMENT).map(|base| Lsn(base * SEGMENT)));
+                        index.drop_open();
+                        model.open.retain(|(_, prepared, _)| *prepared);
+                    }
+                    check(&index, &model);
+                    continue;
+                }
+            };
+            model.apply(lsn, change.clone());
+            index.apply(Entry { lsn: Lsn(lsn), length: 100, change });
+            lsn += RECORD;
+            check(&index, &model);
+        }
+        dead_large.extend(index.take_changes().dead_large);
+        let live: Vec<_> = index.live().map(|(stored, _)| stored).collect();
+        let dead = large.into_iter().filter(|(stored, large)| *large && !live.contains(stored));
+        dead_large.sort_unstable();
+        prop_assert_eq!(dead_large, dead.map(|(stored, _)| stored).collect::<Vec<_>>());
+    }
+}
+
+fn sent(stored: u64, producer: u64, sequence: u64) -> Entry {
+    let change = Change::Append(Appended {
+        stored: StoredId(stored),
+        queue: queue(0),
+        arrival: Arrival::Sent,
+        priority: Priority::default(),
+        expiration: None,
+        size: 1,
+        producer: Some((format!("ID:{producer}").into(), sequence)),
+        transaction: None,
+        large: None,
+    });
+    Entry { lsn: Lsn(stored * RECORD), length: 100, change }
+}
+
+#[test]
+fn of_many_producers_those_used_longest_ago_are_forgotten_also_by_the_checkpoint() {
+    let (mut index, mut saved) = (Index::default(), Saved::default());
+    for producer in 0..1_500 {
+        index.apply(sent(producer, producer, 7));
+        if producer % 100 == 0 {
+            merge(&mut saved, index.take_changes());
+        }
+    }
+    index.apply(sent(1_500, 600, 8));
+    merge(&mut saved, index.take_changes());
+    for index in [index, Index::restore(saved, [])] {
+        let producers = index.recovered().producers;
+        assert_eq!(producers.len(), 1_024);
+        assert_eq!(producers[0], ("ID:476".into(), 7));
+        assert_eq!(producers[1_023], ("ID:600".into(), 8));
+    }
+}
+
+#[test]
+fn a_message_that_came_and_went_between_checkpoints_is_never_written_to_one() {
+    let mut index = Index::default();
+    index.apply(sent(1, 1, 1));
+    let remove = Change::Remove { stored: StoredId(1), reason: Removal::Acknowledged, transaction: None };
+    index.apply(Entry { lsn: Lsn(200), length: 50, change: remove });
+    assert_eq!(index.take_changes().references, []);
+}
+
+#[test]
+fn an_attempt_raises_the_count_of_a_live_message_and_never_lowers_it() {
+    let mut index = Index::default();
+    index.apply(sent(1, 1, 1));
+    for (delivery, expected) in [(2, 2), (1, 2), (3, 3)] {
+        index.apply_attempt(Attempt { stored: StoredId(1), delivery });
+        assert_eq!(index.find(StoredId(1)).unwrap().state.failed_deliveries, expected);
+    }
+    index.apply_attempt(Attempt { stored: StoredId(9), delivery: 1 });
+    assert_eq!(index.messages(), 1);
+}

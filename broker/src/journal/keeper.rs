@@ -1,0 +1,202 @@
+//! Housekeeping: spares ahead, checkpoints, and giving up what nobody needs any more.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::checkpoint::{Checkpoint, Place};
+use super::committer::is_full;
+use super::index::Changes;
+use super::lsn::Lsn;
+use super::segments::Segments;
+use super::status::lock;
+use super::store::Core;
+use crate::store::{StoreError, StoredId};
+
+/// Spares that are kept ready beyond those that are kept back.
+const AHEAD: usize = 2;
+
+/// How long it is before what failed for want of room is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The checkpoint, and what it allows to be given up.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    checkpoint: Checkpoint,
+    place: Place,
+    /// Messages whose large files nobody needs once the checkpoint is written.
+    dead_large: Vec<StoredId>,
+}
+
+impl Keeper {
+    pub(crate) fn new(checkpoint: Checkpoint, place: Place) -> Self {
+        Self { checkpoint, place, dead_large: Vec::new() }
+    }
+
+    /// Writes what changed, and gives up what nobody needs any more after that.
+    pub(crate) fn checkpoint(&mut self, core: &Core) -> Result<(), StoreError> {
+        let (mut changes, tail) = {
+            let mut kept = core.ledger.index(&core.segments);
+            (kept.index.take_changes(), kept.end)
+        };
+        self.dead_large.append(&mut changes.dead_large);
+        let dead_segments = std::mem::take(&mut changes.dead_segments);
+        // A reference to what a power cut takes would be worse than none.
+        core.wait_until_durable(tail)?;
+        if tail != self.place.tail || !changes.is_empty() || self.checkpoint.is_behind() {
+            self.place = Place { tail, durable: tail, ..self.place };
+            let written = write_making_room(&mut self.checkpoint, &core.segments, changes, self.place);
+            written.map_err(|error| core.checkpoint_failed(&error))?;
+            core.checkpointed.store(tail.0, Ordering::Relaxed);
+        }
+        self.give_up(core, &dead_segments);
+        Ok(())
+    }
+
+    /// Ends it in order.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        self.checkpoint.close()
+    }
+
+    /// Gives up segments that were without live records before the checkpoint, and the files of messages that are gone.
+    pub(crate) fn give_up(&mut self, core: &Core, dead_segments: &[Lsn]) {
+        let live = core.segments.live();
+        // The last one is written to.
+        let dead = live.iter().rev().skip(1).filter(|segment| {
+            segment.end() <= self.place.tail && dead_segments.binary_search(&segment.base).is_ok()
+        });
+        for segment in dead {
+            match core.segments.recycle(segment.base, core.options.archive.as_deref()) {
+                Ok(()) => core.ledger.forget_segment(segment.base),
+                Err(error) => {
+                    tracing::warn!(file = %segment.path.display(), %error, "a segment could not be given up; the next checkpoint tries again");
+                }
+            }
+        }
+        self.dead_large.retain(|stored| {
+            let removed = core.segments.remove_large(*stored);
+            if let Err(error) = &removed {
+                let file = core.segments.large_path(*stored);
+                tracing::warn!(file = %file.display(), %error, "a file could not be removed; the next checkpoint tries again");
+            }
+            removed.is_err()
+        });
+    }
+}
+
+/// Writes a checkpoint; where there is no room for it, spares make some.
+pub(crate) fn write_making_room(
+    checkpoint: &mut Checkpoint,
+    segments: &Segments,
+    changes: Changes,
+    place: Place,
+) -> io::Result<()> {
+    let mut written = checkpoint.write(Some(changes), place);
+    while written.as_ref().is_err_and(is_full) && segments.drop_spare()? {
+        written = checkpoint.write(None, place);
+    }
+    written
+}
+
+/// Makes spares ahead, and tells when there is room again.
+pub(crate) fn housekeep(core: &Core) {
+    while !core.status.has_failed() && core.segments.spares() < Segments::RESERVE + AHEAD {
+        if let Err(error) = core.segments.prepare_spare() {
+            // The writer comes to it by itself when it needs one.
+            tracing::debug!(%error, "no spare could be made");
+            break;
+        }
+    }
+    if core.segments.has_room() {
+        core.status.set_room();
+    }
+}
+
+/// When the housekeeper has something to do.
+#[derive(Debug, Default)]
+pub(crate) struct Housekeeper {
+    state: Mutex<Wanted>,
+    wake: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Wanted {
+    spares: bool,
+    checkpoint: bool,
+    ended: bool,
+}
+
+impl Housekeeper {
+    /// A spare was used.
+    pub(crate) fn wake(&self) {
+        lock(&self.state).spares = true;
+        self.wake.notify_one();
+    }
+
+    /// Much was written since the last checkpoint.
+    pub(crate) fn want_checkpoint(&self) {
+        let mut state = lock(&self.state);
+        if !state.checkpoint {
+            state.checkpoint = true;
+            drop(state);
+            self.wake.notify_one();
+        }
+    }
+
+    /// Ends the thread.
+    pub(crate) fn end(&self) {
+        lock(&self.state).ended = true;
+        self.wake.notify_all();
+    }
+
+    /// Lets some time pass, unless the end comes.
+    fn pause(&self, time: Duration) {
+        let until = Instant::now() + time;
+        let mut state = lock(&self.state);
+        while !state.ended {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            state = self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The thread, until the end.
+    pub(crate) fn work(&self, core: &Core) {
+        let mut last = Instant::now();
+        loop {
+            housekeep(core);
+            let is_full = core.status.full().is_some();
+            let mut state = lock(&self.state);
+            let until = if is_full { Instant::now() + RETRY } else { last + core.options.cleanup_interval };
+            let is_wanted = |state: &Wanted| state.ended || state.checkpoint || (state.spares && !is_full);
+            while !is_wanted(&state) {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break;
+                }
+                state = self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            }
+            if state.ended {
+                return;
+            }
+            state.spares = false;
+            let is_due = state.checkpoint || is_full || last.elapsed() >= core.options.cleanup_interval;
+            drop(state);
+            if !is_due {
+                continue;
+            }
+            last = Instant::now();
+            if let Err(error) = core.checkpoint() {
+                if !core.status.has_failed() {
+                    tracing::warn!(%error, "no checkpoint was written; it is tried again");
+                }
+                self.pause(RETRY);
+            }
+            // Whoever wanted one while it was written has it; the writer asks again when there is much again.
+            lock(&self.state).checkpoint = false;
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! The index, and what was written and is not in it yet. The writer only leaves its records here; whoever needs the
+//! index enters them first.
+
+use std::fmt;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::change::Entry;
+use super::index::{Index, Reference};
+use super::lsn::Lsn;
+use super::reader::read_message;
+use super::segments::Segments;
+use super::status::lock;
+use crate::store::{Loaded, StoreError, StoredId};
+
+/// Records that are left before the librarian is woken.
+const MANY: usize = 4_096;
+
+/// Records that are left before the writer enters them itself, so that there is a bound.
+const TOO_MANY: usize = 262_144;
+
+/// The index with its inbox.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    /// Taken before the inbox.
+    index: Mutex<Kept>,
+    inbox: Mutex<Inbox>,
+    wake: Condvar,
+}
+
+/// The index as of a place in the journal.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    pub(crate) index: Index,
+    /// The end of the last batch of which the records are entered.
+    pub(crate) end: Lsn,
+    /// The end of the last segment that it knows.
+    segments_end: Lsn,
+}
+
+#[derive(Debug, Default)]
+struct Inbox {
+    entries: Vec<Entry>,
+    end: Lsn,
+    loads: Vec<Load>,
+    librarian_sleeps: bool,
+    ended: bool,
+}
+
+struct Load {
+    wanted: Vec<StoredId>,
+    completion: Loaded,
+}
+
+impl Ledger {
+    pub(crate) fn new(index: Index, end: Lsn) -> Self {
+        Self {
+            index: Mutex::new(Kept { index, end, segments_end: Lsn(0) }),
+            inbox: Mutex::new(Inbox { end, ..Inbox::default() }),
+            wake: Condvar::new(),
+        }
+    }
+
+    /// Leaves what was written, up to `end`.
+    pub(crate) fn push(&self, segments: &Segments, mut entries: Vec<Entry>, end: Lsn) {
+        let mut inbox = lock(&self.inbox);
+        inbox.entries.append(&mut entries);
+        inbox.end = end;
+        let left = inbox.entries.len();
+        let wake = left >= MANY && std::mem::take(&mut inbox.librarian_sleeps);
+        drop(inbox);
+        if wake {
+            self.wake.notify_one();
+        }
+        if left >= TOO_MANY {
+            drop(self.index(segments));
+        }
+    }
+
+    /// The index with all that was written.
+    pub(crate) fn index(&self, segments: &Segments) -> MutexGuard<'_, Kept> {
+        let mut kept = lock(&self.index);
+        let (entries, end) = {
+            let mut inbox = lock(&self.inbox);
+            (std::mem::take(&mut inbox.entries), inbox.end)
+        };
+        for entry in entries {
+            if entry.lsn >= kept.segments_end {
+                for segment in segments.live() {
+                    kept.index.add_segment(segment.base);
+                    kept.segments_end = segment.end();
+                }
+            }
+            kept.index.apply(entry);
+        }
+        kept.end = end;
+        kept
+    }
+
+    /// A segment was given up.
+    pub(crate) fn forget_segment(&self, base: Lsn) {
+        lock(&self.index).index.forget_segment(base);
+    }
+
+    /// Has messages read back, by [`Ledger::serve`].
+    pub(crate) fn load(&self, wanted: Vec<StoredId>, completion: Loaded) {
+        let mut inbox = lock(&self.inbox);
+        if inbox.ended {
+            drop(inbox);
+            refuse(Load { wanted, completion });
+            return;
+        }
+        inbox.loads.push(Load { wanted, completion });
+        inbox.librarian_sleeps = false;
+        drop(inbox);
+        self.wake.notify_one();
+    }
+
+    /// Reads back what was asked for.
+    pub(crate) fn serve(&self, segments: &Segments) {
+        let loads = std::mem::take(&mut lock(&self.inbox).loads);
+        for Load { wanted, completion } in loads {
+            let found: Vec<_> = {
+                let kept = self.index(segments);
+                wanted.into_iter().map(|stored| (stored, kept.index.find(stored))).collect()
+            };
+            let read =
+                |(stored, found): (StoredId, Option<Reference>)| (stored, self.read(segments, stored, found));
+            completion(found.into_iter().map(read).collect());
+        }
+    }
+
+    fn read(
+        &self,
+        segments: &Segments,
+        stored: StoredId,
+        found: Option<Reference>,
+    ) -> Result<std::sync::Arc<corriere_core::Message>, StoreError> {
+        let gone = StoreError::NotKept { stored };
+        let Some(reference) = found else { return Err(gone) };
+        let read = read_message(segments, reference.lsn, reference.length, stored, reference.large);
+        // Its record may have been given up for others while we read.
+        if read.is_err() && self.index(segments).index.find(stored).is_none() {
+            return Err(gone);
+        }
+        read
+    }
+
+    /// The librarian's thread: enters what is left and reads what is wanted, until the end.
+    pub(crate) fn work(&self, segments: &Segments) {
+        loop {
+            let mut inbox = lock(&self.inbox);
+            while inbox.entries.len() < MANY && inbox.loads.is_empty() && !inbox.ended {
+                inbox.librarian_sleeps = true;
+                inbox = self.wake.wait(inbox).unwrap_or_else(PoisonError::into_inner);
+            }
+            inbox.librarian_sleeps = false;
+            let ended = inbox.ended;
+            let wanted = !inbox.loads.is_empty();
+            drop(inbox);
+            if wanted {
+                self.serve(segments);
+            }
+            if ended {
+                return;
+            }
+            drop(self.index(segments));
+        }
+    }
+
+    /// Ends the librarian; what is wanted then is still read.
+    pub(crate) fn end(&self) {
+        lock(&self.inbox).ended = true;
+        self.wake.notify_all();
+    }
+
+    /// Refuses what is wanted and takes no more.
+    pub(crate) fn abandon(&self) {
+        let loads = {
+            let mut inbox = lock(&self.inbox);
+            inbox.ended = true;
+            std::mem::take(&mut inbox.loads)
+        };
+        loads.into_iter().for_each(refuse);
+        self.wake.notify_all();
+    }
+}
+
+fn refuse(load: Load) {
+    let refused = |stored| (stored, Err(StoreError::NotKept { stored }));
+    (load.completion)(load.wanted.into_iter().map(refused).collect());
+}
+
+impl fmt::Debug for Load {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Load").field("wanted", &self.wanted).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,93 @@
+//! Reads one message back.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use corriere_core::Message;
+
+use super::fields::Fault;
+use super::lsn::Lsn;
+use super::record::{StoredMessage, record_at};
+use super::segments::Segments;
+use crate::store::{StoreError, StoredId};
+
+/// Reads the message `stored`, whose record of `length` bytes begins at `lsn`; `large` is the length of the file that has
+/// its rest, where there is one.
+///
+/// # Errors
+/// What was read is not that record ([`StoreError::Damaged`]), or it could not be read.
+pub(crate) fn read_message(
+    segments: &Segments,
+    lsn: Lsn,
+    length: u32,
+    stored: StoredId,
+    large: Option<u64>,
+) -> Result<Arc<Message>, StoreError> {
+    let segment = segments.locate(lsn).map_err(|missing| StoreError::Damaged {
+        place: missing.display().to_string(),
+        reason: format!("it is missing, and has message {} at {lsn}", stored.0),
+    })?;
+    let offset = lsn.0 - segment.base.0;
+    let unreadable = |error: Unreadable| error.at(&segment.path, offset);
+    if segment.length < offset.saturating_add(length.into()) {
+        return Err(unreadable("the file ends before the end of the record".into()));
+    }
+    let file = segments.file(segment.base).map_err(|error| unreadable(error.into()))?;
+    let mut bytes = vec![0; length as usize];
+    file.read_exact_at(&mut bytes, offset).map_err(|error| unreadable(error.into()))?;
+    let record = record_at(&bytes, lsn).map_err(|fault| unreadable(fault.into()))?.len();
+    let mut bytes = Bytes::from(bytes);
+    bytes.truncate(record);
+    let message = StoredMessage::read(&bytes).map_err(|fault| unreadable(fault.into()))?;
+    if message.appended.stored != stored || message.appended.large != large {
+        return Err(unreadable("the record is that of another message".into()));
+    }
+    let message = message.message(|length| read_large(segments, stored, length));
+    let path = if large.is_some() { segments.large_path(stored) } else { segment.path.clone() };
+    message.map(Arc::new).map_err(|error| error.at(&path, if large.is_some() { 0 } else { offset }))
+}
+
+/// Reads the file of a large message, which is to have so many bytes.
+pub(super) fn read_large(segments: &Segments, stored: StoredId, length: u64) -> Result<Vec<u8>, Unreadable> {
+    let file = segments.large_file(stored)?;
+    if file.len()? != length {
+        return Err("the file of its own has another length".into());
+    }
+    let mut bytes = vec![0; usize::try_from(length).map_err(|_| "it is too long for this machine")?];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
+/// Why something was not read.
+#[derive(Debug)]
+pub(super) enum Unreadable {
+    Fault(Fault),
+    Io(io::Error),
+}
+
+impl Unreadable {
+    fn at(self, path: &Path, offset: u64) -> StoreError {
+        let place = format!("{}, offset {offset}", path.display());
+        match self {
+            Self::Fault(fault) => StoreError::Damaged { place, reason: fault.to_owned() },
+            Self::Io(error) if error.kind() == io::ErrorKind::NotFound => {
+                StoreError::Damaged { place, reason: "the file is missing".to_owned() }
+            }
+            Self::Io(error) => StoreError::Io(format!("{place}: {error}")),
+        }
+    }
+}
+
+impl From<Fault> for Unreadable {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+impl From<io::Error> for Unreadable {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

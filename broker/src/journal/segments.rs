@@ -1,0 +1,429 @@
+//! The files of the journal.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::batch::SECTOR;
+use super::lsn::Lsn;
+use crate::files::{DataFile, FileSystem, OpenMode};
+use crate::store::StoredId;
+
+/// The files of the journal: segments, spares that are to be some, and the bodies of large messages.
+///
+/// Its own lock is never held while a file is written or synced.
+#[derive(Debug)]
+pub(crate) struct Segments {
+    files: Arc<dyn FileSystem>,
+    directory: PathBuf,
+    max_file_length: u64,
+    /// Bytes that segments and large files may have before nothing is sent any more.
+    limit: AtomicU64,
+    state: Mutex<State>,
+}
+
+/// A file of the journal that has batches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    /// Where it begins.
+    pub(crate) base: Lsn,
+    /// Bytes of the file.
+    pub(crate) length: u64,
+    pub(crate) path: PathBuf,
+}
+
+impl Segment {
+    /// Where the file ends.
+    pub(crate) fn end(&self) -> Lsn {
+        Lsn(self.base.0 + self.length)
+    }
+
+    /// Whether the byte of this place is in the file.
+    pub(crate) fn has(&self, lsn: Lsn) -> bool {
+        self.base <= lsn && lsn < self.end()
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// By their bases, with the bytes of each.
+    live: BTreeMap<u64, u64>,
+    spares: Vec<PathBuf>,
+    next_spare: u64,
+    large: BTreeMap<StoredId, u64>,
+    /// Those used last, the last one at the end.
+    open: Vec<(u64, Arc<dyn DataFile>)>,
+}
+
+impl Segments {
+    /// Spares that are kept back for what is no send.
+    pub(crate) const RESERVE: usize = 2;
+
+    /// Spares beyond so many are removed instead of kept.
+    const MOST_SPARES: usize = 8;
+
+    /// Segments that are open at the same time.
+    const MOST_OPEN: usize = 32;
+
+    /// No segment begins there or behind it, so that no sum of a place and a length is too large.
+    const NO_BASE: u64 = 1 << 62;
+
+    /// The files of `directory`, which is made if it is not there. Spares that were not finished are removed.
+    pub(crate) fn open(
+        files: Arc<dyn FileSystem>,
+        directory: &Path,
+        max_file_length: u64,
+    ) -> io::Result<Self> {
+        files.create_directory(directory)?;
+        let segments = Self::look(files, directory, max_file_length)?;
+        for listed in segments.files.list(directory)? {
+            if listed.name.ends_with(".new") {
+                segments.files.remove(&directory.join(listed.name))?;
+            }
+        }
+        let mut state = segments.lock();
+        let spares = std::mem::take(&mut state.spares);
+        for spare in spares {
+            let length = segments.files.open(&spare, OpenMode::Existing)?.len()?;
+            if length == segments.max_file_length {
+                state.spares.push(spare);
+            } else {
+                segments.files.remove(&spare)?;
+            }
+        }
+        drop(state);
+        Ok(segments)
+    }
+
+    /// The files of `directory` as they are; nothing is changed.
+    pub(crate) fn look(
+        files: Arc<dyn FileSystem>,
+        directory: &Path,
+        max_file_length: u64,
+    ) -> io::Result<Self> {
+        let mut state = State::default();
+        for listed in files.list(directory)? {
+            let Some((name, kind)) = listed.name.rsplit_once('.') else { continue };
+            let number = || u64::from_str_radix(name, 16).ok().filter(|_| name.len() == 16);
+            match kind {
+                "journal" => {
+                    if let Some(spare) =
+                        name.strip_prefix("spare-").and_then(|number| number.parse::<u64>().ok())
+                    {
+                        state.next_spare = state.next_spare.max(spare + 1);
+                        state.spares.push(directory.join(&listed.name));
+                    } else if let Some(base) = number().filter(|base| *base < Self::NO_BASE) {
+                        state.live.insert(base, listed.length);
+                    }
+                }
+                "large" => {
+                    if let Some(stored) = number() {
+                        state.large.insert(StoredId(stored), listed.length);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(Self {
+            files,
+            directory: directory.to_owned(),
+            max_file_length: max_file_length.max(8 * SECTOR).next_multiple_of(SECTOR),
+            limit: AtomicU64::new(u64::MAX),
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Bytes of a segment to be.
+    pub(crate) fn max_file_length(&self) -> u64 {
+        self.max_file_length
+    }
+
+    /// A record longer than this is a large one.
+    pub(crate) fn large_from(&self) -> u64 {
+        self.max_file_length / 4
+    }
+
+    /// Where the files are.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Makes a spare, filled with zeros and synced.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::StorageFull`] when there is no room for it; what was written of it is removed.
+    pub(crate) fn prepare_spare(&self) -> io::Result<()> {
+        let number = {
+            let mut state = self.lock();
+            state.next_spare += 1;
+            state.next_spare
+        };
+        let unfinished = self.directory.join(format!("spare-{number}.new"));
+        let spare = self.directory.join(format!("spare-{number}.journal"));
+        let file = self.files.open(&unfinished, OpenMode::New)?;
+        let made = fill_with_zeros(&*file, 0, self.max_file_length)
+            .and_then(|()| file.sync_data())
+            .and_then(|()| self.files.rename(&unfinished, &spare));
+        if let Err(error) = made {
+            // Its room is given back; if that fails too, the next start does it.
+            let _ = self.files.remove(&unfinished);
+            return Err(error);
+        }
+        self.lock().spares.push(spare);
+        Ok(())
+    }
+
+    /// How many spares are ready.
+    pub(crate) fn spares(&self) -> usize {
+        self.lock().spares.len()
+    }
+
+    /// The segments in the order of their bases; the last one is written to.
+    pub(crate) fn live(&self) -> Vec<Segment> {
+        self.lock().live.iter().map(|(base, length)| self.segment(*base, *length)).collect()
+    }
+
+    /// The last segment that begins at or below this place.
+    pub(crate) fn containing(&self, lsn: Lsn) -> Option<Segment> {
+        self.lock().live.range(..=lsn.0).next_back().map(|(base, length)| self.segment(*base, *length))
+    }
+
+    /// The first segment that begins at or above this place.
+    pub(crate) fn from(&self, lsn: Lsn) -> Option<Segment> {
+        self.lock().live.range(lsn.0..).next().map(|(base, length)| self.segment(*base, *length))
+    }
+
+    /// Takes a segment out of the journal: into `archive`, or to be a spare, or away when there are many.
+    ///
+    /// # Errors
+    /// What the operating system says; [`io::ErrorKind::InvalidInput`] for the last segment, which is written to.
+    pub(crate) fn recycle(&self, base: Lsn, archive: Option<&Path>) -> io::Result<()> {
+        if self.lock().live.keys().next_back() == Some(&base.0) {
+            let last = format!("segment {base} is the last one and stays");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, last));
+        }
+        let Some(archive) = archive else { return self.retire(base) };
+        let Some(length) = self.forget(base) else { return Ok(()) };
+        let archived = self.files.create_directory(archive).and_then(|()| {
+            self.files.rename(&self.path(base.0), &archive.join(segment_name(base.0)))?;
+            self.files.sync_directory(archive)
+        });
+        if archived.is_err() {
+            self.lock().live.insert(base.0, length);
+        }
+        archived
+    }
+
+    /// Takes a segment out of the journal, whichever it is.
+    pub(super) fn retire(&self, base: Lsn) -> io::Result<()> {
+        let Some(length) = self.forget(base) else { return Ok(()) };
+        let spare = {
+            let mut state = self.lock();
+            state.next_spare += 1;
+            let wanted = length == self.max_file_length && state.spares.len() < Self::MOST_SPARES;
+            wanted.then(|| self.directory.join(format!("spare-{}.journal", state.next_spare)))
+        };
+        let path = self.path(base.0);
+        let retired = match &spare {
+            Some(spare) => self.files.rename(&path, spare),
+            None => self.files.remove(&path),
+        };
+        let mut state = self.lock();
+        match retired {
+            Ok(()) => state.spares.extend(spare),
+            Err(_) => drop(state.live.insert(base.0, length)),
+        }
+        retired
+    }
+
+    /// Takes so many spares for oneself, and makes what is missing; as many as `kept_back` must be left.
+    pub(super) fn take_spares(&self, count: usize, kept_back: usize) -> io::Result<Vec<PathBuf>> {
+        loop {
+            {
+                let mut state = self.lock();
+                if state.spares.len() >= count + kept_back {
+                    let left = state.spares.len() - count;
+                    return Ok(state.spares.split_off(left));
+                }
+            }
+            self.prepare_spare()?;
+        }
+    }
+
+    /// Spares that were taken and not needed.
+    pub(super) fn give_back(&self, spares: Vec<PathBuf>) {
+        self.lock().spares.extend(spares);
+    }
+
+    /// Makes a spare that was taken the segment that begins at `base`, durably.
+    pub(super) fn activate(&self, spare: &Path, base: Lsn) -> io::Result<(Segment, Arc<dyn DataFile>)> {
+        let path = self.path(base.0);
+        self.files.rename(spare, &path)?;
+        self.files.sync_directory(&self.directory)?;
+        self.lock().live.insert(base.0, self.max_file_length);
+        Ok((self.segment(base.0, self.max_file_length), self.file(base)?))
+    }
+
+    /// Makes a segment that was cut short as long as one should be.
+    pub(super) fn lengthen(&self, segment: Segment) -> io::Result<Segment> {
+        if segment.length >= self.max_file_length {
+            return Ok(segment);
+        }
+        let file = self.file(segment.base)?;
+        fill_with_zeros(&*file, segment.length, self.max_file_length)?;
+        file.sync_data()?;
+        self.lock().live.insert(segment.base.0, self.max_file_length);
+        Ok(Segment { length: self.max_file_length, ..segment })
+    }
+
+    /// The file of a segment.
+    pub(crate) fn file(&self, base: Lsn) -> io::Result<Arc<dyn DataFile>> {
+        let mut state = self.lock();
+        let open = state.open.iter().position(|(of, _)| *of == base.0);
+        let (_, file) = match open {
+            Some(at) => state.open.remove(at),
+            None => (base.0, self.files.open(&self.path(base.0), OpenMode::Existing)?),
+        };
+        if state.open.len() >= Self::MOST_OPEN {
+            state.open.remove(0);
+        }
+        state.open.push((base.0, Arc::clone(&file)));
+        Ok(file)
+    }
+
+    /// The files of large messages, with the bytes of each.
+    pub(crate) fn large_files(&self) -> Vec<(StoredId, u64)> {
+        self.lock().large.iter().map(|(stored, length)| (*stored, *length)).collect()
+    }
+
+    /// Where the rest of a large message is.
+    pub(crate) fn large_path(&self, stored: StoredId) -> PathBuf {
+        self.directory.join(format!("{:016x}.large", stored.0))
+    }
+
+    /// The file of a large message.
+    pub(super) fn large_file(&self, stored: StoredId) -> io::Result<Arc<dyn DataFile>> {
+        self.files.open(&self.large_path(stored), OpenMode::Existing)
+    }
+
+    /// Writes the file of a large message and syncs it, but not its name.
+    ///
+    /// # Errors
+    /// What the operating system says; what was written of it is removed.
+    pub(super) fn write_large(&self, stored: StoredId, bytes: &[u8]) -> io::Result<()> {
+        let path = self.large_path(stored);
+        let write = || {
+            // One may be there that nobody knows any more.
+            let file = self.files.open(&path, OpenMode::Any)?;
+            file.set_len(0)?;
+            file.write_all_at(bytes, 0)?;
+            file.sync_data()
+        };
+        if let Err(error) = write() {
+            let _ = self.files.remove(&path);
+            return Err(error);
+        }
+        self.lock().large.insert(stored, bytes.len() as u64);
+        Ok(())
+    }
+
+    /// Makes the names of large files durable.
+    pub(super) fn sync_names(&self) -> io::Result<()> {
+        self.files.sync_directory(&self.directory)
+    }
+
+    /// Removes the file of a large message; one that is not there is passed over.
+    pub(crate) fn remove_large(&self, stored: StoredId) -> io::Result<()> {
+        let removed = self.files.remove(&self.large_path(stored));
+        let gone = removed.as_ref().err().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
+        if removed.is_ok() || gone {
+            self.lock().large.remove(&stored);
+            return Ok(());
+        }
+        removed
+    }
+
+    /// Lets segments and large files have so many bytes before nothing is sent any more; never less than two segments.
+    pub(crate) fn set_limit(&self, bytes: Option<u64>) {
+        let limit = bytes.map_or(u64::MAX, |bytes| bytes.max(2 * self.max_file_length));
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+
+    /// Whether the limit allows so many more segments and bytes in large files.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::StorageFull`], with what is allowed and what there is.
+    pub(super) fn check_limit(&self, segments: usize, large: u64) -> io::Result<()> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        if limit == u64::MAX || (segments == 0 && large == 0) {
+            return Ok(());
+        }
+        let state = self.lock();
+        let bytes = state.live.values().chain(state.large.values()).sum::<u64>();
+        if bytes + segments as u64 * self.max_file_length + large <= limit {
+            return Ok(());
+        }
+        let reason = format!("it has {bytes} bytes, and the store limit is {limit}");
+        Err(io::Error::new(io::ErrorKind::StorageFull, reason))
+    }
+
+    /// Whether another segment can be begun by what is sent.
+    pub(crate) fn has_room(&self) -> bool {
+        self.spares() > Self::RESERVE && self.check_limit(1, 0).is_ok()
+    }
+
+    /// Gives up a spare for the room that it takes; false when there is none.
+    pub(crate) fn drop_spare(&self) -> io::Result<bool> {
+        let Some(spare) = self.lock().spares.pop() else { return Ok(false) };
+        self.files.remove(&spare).map(|()| true)
+    }
+
+    /// The segment that has this place, or should have it were it not cut short; or the file that is missing.
+    pub(crate) fn locate(&self, lsn: Lsn) -> Result<Segment, PathBuf> {
+        let has = |segment: &Segment| lsn.0 - segment.base.0 < segment.length.max(self.max_file_length);
+        self.containing(lsn).filter(has).ok_or_else(|| self.expected(lsn))
+    }
+
+    /// Where a segment that is not there should be. Bases are multiples of the length unless that was changed.
+    pub(crate) fn expected(&self, lsn: Lsn) -> PathBuf {
+        self.path(lsn.0 - lsn.0 % self.max_file_length)
+    }
+
+    /// The path of the segment that begins there.
+    pub(super) fn path(&self, base: u64) -> PathBuf {
+        self.directory.join(segment_name(base))
+    }
+
+    fn segment(&self, base: u64, length: u64) -> Segment {
+        Segment { base: Lsn(base), length, path: self.path(base) }
+    }
+
+    fn forget(&self, base: Lsn) -> Option<u64> {
+        let mut state = self.lock();
+        state.open.retain(|(of, _)| *of != base.0);
+        state.live.remove(&base.0)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No one panics while holding it, and every change is complete in itself.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn segment_name(base: u64) -> String {
+    format!("{base:016x}.journal")
+}
+
+fn fill_with_zeros(file: &dyn DataFile, from: u64, to: u64) -> io::Result<()> {
+    const CHUNK: u64 = 1024 * 1024;
+    let zeros = vec![0; CHUNK.min(to.saturating_sub(from)) as usize];
+    let mut at = from;
+    while at < to {
+        let length = CHUNK.min(to - at);
+        file.write_all_at(&zeros[..length as usize], at)?;
+        at += length;
+    }
+    Ok(())
+}

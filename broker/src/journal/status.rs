@@ -1,0 +1,106 @@
+//! How the store is: well, full or failed, and who is to be told.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
+
+use crate::store::{StoreError, StoreEvent, StoreWatcher};
+
+/// How the store is. It goes from full to well again, and from failed to nothing.
+#[derive(Default)]
+pub(crate) struct Status {
+    failed: OnceLock<StoreError>,
+    /// The same as `full` being there, for those who only want to know that it is not.
+    is_full: AtomicBool,
+    full: Mutex<Option<Arc<str>>>,
+    watchers: Mutex<Vec<Arc<StoreWatcher>>>,
+}
+
+impl Status {
+    /// What everybody is told since the first failure.
+    pub(crate) fn failed(&self) -> Option<StoreError> {
+        let reason = self.failed.get()?.to_string();
+        Some(StoreError::Failed { reason: reason.into() })
+    }
+
+    /// Whether it works no more.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.get().is_some()
+    }
+
+    /// It failed (decision 16). Only the first failure is kept and told of.
+    pub(crate) fn fail(&self, error: &StoreError) {
+        if self.failed.set(error.clone()).is_ok() {
+            tracing::error!(%error, "the store has failed; nothing more is confirmed");
+            self.tell(&StoreEvent::Failed(error.clone()));
+        }
+    }
+
+    /// What senders are told while there is no room.
+    pub(crate) fn full(&self) -> Option<StoreError> {
+        if !self.is_full.load(Ordering::Acquire) {
+            return None;
+        }
+        lock(&self.full).clone().map(|reason| StoreError::Full { reason })
+    }
+
+    /// There is no room for what is sent.
+    pub(crate) fn set_full(&self, reason: &str) {
+        let reason: Arc<str> = reason.into();
+        let before = lock(&self.full).replace(Arc::clone(&reason));
+        self.is_full.store(true, Ordering::Release);
+        if before.is_none() {
+            tracing::warn!(%reason, "the store is full; sends wait until there is room");
+            self.tell(&StoreEvent::Full { reason });
+        }
+    }
+
+    /// There is room again.
+    pub(crate) fn set_room(&self) {
+        self.is_full.store(false, Ordering::Release);
+        if lock(&self.full).take().is_some() {
+            tracing::info!("the store has room again");
+            self.tell(&StoreEvent::Room);
+        }
+    }
+
+    /// Tells `watcher` from now on, and of how it is now unless it is well.
+    pub(crate) fn watch(&self, watcher: StoreWatcher) {
+        let watcher = Arc::new(watcher);
+        lock(&self.watchers).push(Arc::clone(&watcher));
+        if let Some(StoreError::Full { reason }) = self.full() {
+            watcher(StoreEvent::Full { reason });
+        }
+        if let Some(error) = self.failed.get() {
+            watcher(StoreEvent::Failed(error.clone()));
+        }
+    }
+
+    fn tell(&self, event: &StoreEvent) {
+        let watchers = lock(&self.watchers).clone();
+        watchers.iter().for_each(|watcher| watcher(event.clone()));
+    }
+}
+
+impl fmt::Debug for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Status")
+            .field("failed", &self.failed)
+            .field("full", &self.full)
+            .finish_non_exhaustive()
+    }
+}
+
+/// As [`lock`]; `None` while somebody has it.
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<std::sync::MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// No one panics while holding one of these locks, and every change is complete in itself.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,145 @@
+//! No room: sends fail by name, all else goes on with what is kept back, and room is told of.
+
+use super::*;
+use crate::files::{Fault, Operation};
+
+/// Sends until there is no room; the names of those that were confirmed.
+fn fill(store: &Stepwise, from: u64) -> Vec<u64> {
+    let mut confirmed = Vec::new();
+    for stored in from..from + 5_000 {
+        match store.run(send(stored)) {
+            Ok(()) => confirmed.push(stored),
+            Err(StoreError::Full { .. }) => return confirmed,
+            Err(other) => panic!("{other}"),
+        }
+    }
+    panic!("there is room for ever");
+}
+
+/// Acknowledges them all at once.
+fn take(store: &Stepwise, messages: &[u64]) {
+    let outcomes: Vec<_> = messages.iter().map(|stored| submit(&store.store, remove(*stored))).collect();
+    store.store.step();
+    for outcome in outcomes {
+        assert_eq!(outcome.try_recv().unwrap(), Ok(()));
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_sends_and_not_what_makes_room() {
+    let longer = JournalOptions { max_file_length: 128 << 10, ..options() };
+    let store = Stepwise::open(RecordedFiles::new(), longer.clone()).unwrap();
+    store.store.housekeep();
+    let events = watch(&store.store);
+    let now: u64 = store.files.paths().iter().map(|path| store.files.contents(path).len() as u64).sum();
+    store.files.limit(Some(now + 300_000));
+    let confirmed = fill(&store, 1);
+    let Ok(StoreEvent::Full { reason }) = events.try_recv() else { panic!("it is full") };
+    assert!(reason.starts_with("data/broker/journal"), "{reason}");
+    assert!(confirmed.len() > 20, "{}", confirmed.len());
+
+    // Still full, told once, and a transaction that lacks a message cannot be committed.
+    store.store.housekeep();
+    store.run(vec![append_of(9_600, 10, Some(local(1)), Arrival::Sent)]).unwrap_err();
+    let refused = store.run(vec![StoreOperation::Commit(local(1))]).unwrap_err();
+    assert!(matches!(refused, StoreError::Full { .. }), "{refused}");
+    assert!(events.try_recv().is_err());
+
+    // The messages are taken, which makes room.
+    take(&store, &confirmed);
+    store.ok(vec![append_of(9_700, 10, None, Arrival::MovedIn)]);
+    store.store.checkpoint().unwrap();
+    store.store.housekeep();
+    assert_eq!(events.try_recv(), Ok(StoreEvent::Room));
+    store.ok(send(9_800));
+    let store = Stepwise::open(store.files.survive(Survival::OnlySynced), longer).unwrap();
+    assert_eq!(names(&store.store.recover()), [9_700, 9_800]);
+}
+
+#[test]
+fn a_store_limit_is_as_a_full_disk() {
+    let limited = JournalOptions { store_limit: Some(3 * 4_096), ..options() };
+    let store = Stepwise::open(RecordedFiles::new(), limited).unwrap();
+    let events = watch(&store.store);
+    for round in 0..5 {
+        let confirmed = fill(&store, 1 + round * 1_000);
+        assert!((10..40).contains(&confirmed.len()), "{}", confirmed.len());
+        let Ok(StoreEvent::Full { reason }) = events.try_recv() else { panic!("it is full") };
+        assert!(reason.contains("the store limit is 12288"), "{reason}");
+        store.store.housekeep();
+        assert!(events.try_recv().is_err());
+        take(&store, &confirmed);
+        store.store.checkpoint().unwrap();
+        store.store.housekeep();
+        assert_eq!(events.try_recv(), Ok(StoreEvent::Room));
+    }
+    // A body of its own counts, too.
+    let large = vec![append_of(9_000, 20_000, None, Arrival::Sent)];
+    assert!(matches!(store.run(large), Err(StoreError::Full { .. })));
+}
+
+#[test]
+fn sends_that_find_no_room_do_not_take_the_others_of_their_batch_with_them() {
+    let store = Stepwise::new();
+    store.store.housekeep();
+    let now: u64 = store.files.paths().iter().map(|path| store.files.contents(path).len() as u64).sum();
+    store.ok(send(1));
+    store.files.limit(Some(now));
+    let mut outcomes = Vec::new();
+    for stored in 2..=60 {
+        outcomes.push(submit(&store.store, send(stored)));
+    }
+    let acknowledged = submit(&store.store, remove(1));
+    store.store.step();
+    for outcome in outcomes {
+        assert!(matches!(outcome.try_recv().unwrap(), Err(StoreError::Full { .. })));
+    }
+    assert_eq!(acknowledged.try_recv().unwrap(), Ok(()));
+}
+
+#[test]
+fn a_disk_that_gets_full_at_any_operation_fails_by_name_and_recovers() {
+    for (operation, faults) in [(Operation::Write, 90), (Operation::SetLen, 10)] {
+        for nth in 1..=faults {
+            let store = Stepwise::new();
+            let events = watch(&store.store);
+            store.files.fail(Fault { operation, nth, error: io::ErrorKind::StorageFull, lasting: false });
+            let mut confirmed = Vec::new();
+            for stored in 1..=40 {
+                match store.run(send(stored)) {
+                    Ok(()) => confirmed.push(stored),
+                    Err(StoreError::Full { .. } | StoreError::Io(_) | StoreError::Failed { .. }) => {}
+                    Err(other) => panic!("{operation:?} {nth}: {other}"),
+                }
+                if stored % 10 == 0 {
+                    let failed = store.store.checkpoint().is_err();
+                    store.store.housekeep();
+                    if failed && !events.try_iter().any(|event| matches!(event, StoreEvent::Failed(_))) {
+                        drop(store.store.checkpoint());
+                    }
+                }
+            }
+            let store = store.crash(Survival::OnlySynced);
+            assert_eq!(names(&store.store.recover()), confirmed, "{operation:?} {nth}");
+        }
+    }
+}
+
+#[test]
+fn a_start_on_a_full_disk_gives_up_spares_for_its_checkpoint() {
+    let store = Stepwise::new();
+    store.store.housekeep();
+    for stored in 1..=60 {
+        store.ok(send(stored));
+        store.store.housekeep();
+    }
+    let files = store.files.survive(Survival::OnlySynced);
+    drop(store);
+    let now: u64 = files.paths().iter().map(|path| files.contents(path).len() as u64).sum();
+    files.limit(Some(now));
+    let store = Stepwise::on(files);
+    assert_eq!(names(&store.store.recover()).len(), 60);
+    take(&store, &(1..=60).collect::<Vec<_>>());
+    store.store.checkpoint().unwrap();
+    assert_eq!(store.segments(), 1);
+}
