@@ -9,12 +9,13 @@ use corriere_core::provider::{
 use corriere_core::{Clock, Destination};
 use tokio::runtime::Handle;
 
+use crate::browse::Browse;
 use crate::connection::VmConnection;
 use crate::counts::Counts;
 use crate::edge::Edge;
 use crate::registry;
 use crate::settings::Settings;
-use crate::store::MessageStore;
+use crate::store::{MessageStore, Totals};
 
 /// A running broker, reachable in this process as `vm://<name>`. Clones are the same broker; it stops when
 /// [`Broker::stop`] is called or the last clone and connection are gone.
@@ -22,7 +23,7 @@ use crate::store::MessageStore;
 pub struct Broker(Arc<Edge>);
 
 impl Broker {
-    /// Starts a broker. To be called within a tokio runtime, which runs the task that wakes the broker when something
+    /// Starts a broker on what its store brings back. To be called within a tokio runtime, which runs the task that wakes the broker when something
     /// is due.
     ///
     /// # Errors
@@ -34,6 +35,7 @@ impl Broker {
         clock: Clock,
     ) -> Result<Self, StartError> {
         let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime { name: name.to_owned() })?;
+        registry::check_free(name)?;
         let edge = Edge::new(name, settings, store, clock);
         registry::enter(&edge)?;
         runtime.spawn(Edge::keep_time(Arc::downgrade(&edge)));
@@ -69,6 +71,13 @@ impl Broker {
         self.0.query(|machine| machine.delayed(destination, now))
     }
 
+    /// How many batches of changes the store has that are not as safe yet as they are to be. With none, everything that
+    /// the counts tell of survives the end of the process.
+    #[must_use]
+    pub fn batches_at_store(&self) -> usize {
+        self.0.query(crate::machine::Machine::batches_at_store)
+    }
+
     /// All destinations that exist, queues first, in the order of their names.
     #[must_use]
     pub fn destinations(&self) -> Vec<Destination> {
@@ -81,8 +90,38 @@ impl Broker {
         self.0.query(crate::machine::Machine::memory_used)
     }
 
-    /// Ends all connections, as lost, and frees the name. What comes later is refused with
-    /// [`ProviderError::Stopped`].
+    /// What became of the persistent messages of a queue since its store was made; `None` when there is none of that name.
+    #[must_use]
+    pub fn totals(&self, destination: &Destination) -> Option<Totals> {
+        self.0.query(|machine| machine.totals(destination))
+    }
+
+    /// Looks at what is pending in a queue now, without consuming or counting anything. Bodies that are with the store only are
+    /// read back for it.
+    #[must_use]
+    pub fn browse(&self, queue: &Destination) -> Browse {
+        Browse::new(Arc::clone(&self.0), queue.clone())
+    }
+
+    /// Ends when the broker has stopped because it failed, as after a failed write of its store; never when it was told to
+    /// stop. It does not keep the broker alive.
+    pub fn failed(&self) -> impl Future<Output = ProviderError> + Send + 'static {
+        let mut failure = self.0.failure();
+        async move {
+            let failed = match failure.wait_for(Option::is_some).await {
+                Ok(failure) => failure.clone(),
+                Err(_) => None,
+            };
+            match failed {
+                Some(error) => error,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// Ends all connections, as lost, frees the name, and closes the store: all that was confirmed is safe when this
+    /// returns, which may block for a moment. What comes later is refused with [`ProviderError::Stopped`]. Called from
+    /// within a delivery it returns at once, and the store is closed soon after.
     pub fn stop(&self) {
         self.0.stop();
     }
@@ -91,7 +130,11 @@ impl Broker {
 #[async_trait]
 impl Provider for Broker {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::of(&[Capability::BrokerRedelivery, Capability::ExplicitCredit])
+        Capabilities::of(&[
+            Capability::BrokerRedelivery,
+            Capability::ExplicitCredit,
+            Capability::DistributedTransactions,
+        ])
     }
 
     fn clock(&self) -> Clock {

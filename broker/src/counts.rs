@@ -30,6 +30,8 @@ pub struct Counts {
     pub in_flight: u64,
     /// Deliveries that were not the first; not conserved.
     pub redelivered: u64,
+    /// Sends that were dropped because their message was there before; not conserved.
+    pub duplicates: u64,
 }
 
 impl Counts {
@@ -72,5 +74,6 @@ impl Counts {
         self.pending += other.pending;
         self.in_flight += other.in_flight;
         self.redelivered += other.redelivered;
+        self.duplicates += other.duplicates;
     }
 }

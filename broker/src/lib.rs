@@ -2,15 +2,18 @@
 //! edge around it, which has the clock, the store and the connections.
 
 mod broker;
+mod browse;
 mod connection;
 mod counts;
 mod edge;
 pub mod files;
+pub mod journal;
 pub mod machine;
 mod registry;
 mod settings;
 pub mod store;
 
 pub use broker::{Broker, StartError};
+pub use browse::Browse;
 pub use counts::Counts;
 pub use settings::{DeadLetters, Settings};

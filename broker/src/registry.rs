@@ -20,12 +20,22 @@ fn brokers() -> MutexGuard<'static, BTreeMap<String, Weak<Edge>>> {
     BROKERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Refuses a name that is taken, before anything is done for it.
+pub(crate) fn check_free(name: &str) -> Result<(), StartError> {
+    check(&brokers(), name)
+}
+
+fn check(brokers: &BTreeMap<String, Weak<Edge>>, name: &str) -> Result<(), StartError> {
+    if brokers.get(name).is_some_and(|other| other.strong_count() > 0) {
+        return Err(StartError::NameInUse { name: name.to_owned() });
+    }
+    Ok(())
+}
+
 /// Lists a broker under its name.
 pub(crate) fn enter(edge: &Arc<Edge>) -> Result<(), StartError> {
     let mut brokers = brokers();
-    if brokers.get(edge.name()).is_some_and(|other| other.strong_count() > 0) {
-        return Err(StartError::NameInUse { name: edge.name().to_owned() });
-    }
+    check(&brokers, edge.name())?;
     brokers.insert(edge.name().to_owned(), Arc::downgrade(edge));
     Ok(())
 }

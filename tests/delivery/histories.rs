@@ -11,6 +11,7 @@ use corriere_broker::machine::ConnectionKey;
 use corriere_core::Destination;
 use corriere_core::provider::{AckKind, Command, Credit};
 use corriere_tests::model::{Judgement, Subscription, Violation};
+use proptest::prelude::any;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use crate::operations::{self, Operation, Pick, Place, Word};
@@ -50,9 +51,9 @@ fn play_one(seed: u64, case: u64, reach: &RefCell<Reach>) {
     bytes[8..16].copy_from_slice(&case.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let outcome = TestRunner::new_with_rng(config, rng).run(
-        &(operations::settings(), operations::history()),
-        |(settings, history)| {
-            let mut world = World::new(settings);
+        &(operations::settings(), any::<bool>(), operations::history()),
+        |(settings, can_load, history)| {
+            let mut world = World::with(settings, can_load);
             play(&mut world, &history).map_err(|Violation(text)| {
                 TestCaseError::fail(format!("what happened:\n{}\n\n{text}", world.log()))
             })?;
@@ -62,8 +63,8 @@ fn play_one(seed: u64, case: u64, reach: &RefCell<Reach>) {
     );
     if let Err(error) = outcome {
         let (reason, history) = match error {
-            TestError::Fail(reason, (settings, history)) => {
-                (reason, format!("{settings:?}\n{}", lines(&history)))
+            TestError::Fail(reason, (settings, can_load, history)) => {
+                (reason, format!("{settings:?}, bodies come and go: {can_load}\n{}", lines(&history)))
             }
             TestError::Abort(reason) => (reason, String::new()),
         };
@@ -175,11 +176,26 @@ fn perform(world: &mut World, operation: &Operation) -> Judgement {
         Operation::StoreWaits => world.store_waits = true,
         Operation::StoreAnswers { count: 255 } => {
             world.store_waits = false;
-            while world.answer_batch(true)? {}
+            world.answer_all()?;
         }
         Operation::StoreAnswers { count } => {
             for _ in 0..count {
                 world.answer_batch(true)?;
+            }
+            world.answer_loads()?;
+        }
+        Operation::StoreFills { is_full } => world.fill_store(is_full)?,
+        Operation::BodiesAreDamaged { count } => world.unreadable = count,
+        Operation::Restart { survive } => world.restart(usize::from(survive))?,
+        Operation::ListPrepared { connection: pick } => {
+            if let Some(connection) = connection(world, pick) {
+                world.command(connection, Command::Recover)?;
+            }
+        }
+        Operation::EndPrepared { connection: pick, transaction, commits } => {
+            let prepared = world.model.prepared();
+            if let (Some(connection), Some(xid)) = (connection(world, pick), choose(transaction, &prepared)) {
+                world.end_prepared(connection, xid.clone(), commits)?;
             }
         }
         Operation::StoreFails => world.fail_batches()?,
@@ -238,6 +254,21 @@ fn perform_on_what_is_open(world: &mut World, operation: &Operation) -> Judgemen
         Operation::Rollback { session: pick } => {
             if let Some(session) = session(world, pick) {
                 world.roll_back(session)?;
+            }
+        }
+        Operation::Resend { session: pick, transacted } => {
+            if let Some(session) = session(world, pick) {
+                world.resend(session, transacted)?;
+            }
+        }
+        Operation::BeginDistributed { session: pick } => {
+            if let Some(session) = session(world, pick) {
+                world.begin_distributed(session)?;
+            }
+        }
+        Operation::Prepare { session: pick, ends_first } => {
+            if let Some(session) = session(world, pick) {
+                world.prepare(session, ends_first)?;
             }
         }
         Operation::Misuse { session: pick, misuse } => {
@@ -304,15 +335,24 @@ fn acknowledge(
 /// Ends everything that is open and consumes all that is left: nothing may be lost, stuck or made up.
 fn settle(world: &mut World) -> Judgement {
     world.store_waits = false;
-    while world.answer_batch(true)? {}
+    world.unreadable = 0;
+    world.fill_store(false)?;
+    world.answer_all()?;
     for session in world.sessions.iter().map(|session| session.key).collect::<Vec<_>>() {
         world.commit(session)?;
     }
     for connection in world.connections.clone() {
         world.close(connection)?;
     }
+    if world.model.entries().iter().any(|entry| entry.is_aside) {
+        // The next process reads them.
+        world.restart(usize::MAX)?;
+    }
     let connection = world.connect()?;
     let session = world.open_session(connection)?;
+    for (index, xid) in world.model.prepared().into_iter().enumerate() {
+        world.end_prepared(connection, xid, index % 2 == 0)?;
+    }
     let mut consumed: Vec<Destination> = Vec::new();
     for _ in 0..1_000 {
         let missing: Vec<_> = world

@@ -17,7 +17,7 @@ pub(crate) struct Ledger {
     commits: Vec<(TransactionId, Ticket)>,
     subscriptions: Vec<((ConnectionKey, SubscriptionId), Destination)>,
     deliveries: Vec<Delivery>,
-    settled: Vec<(Source, MessageId)>,
+    settled: Vec<(Source, MessageId, Ticket)>,
 }
 
 #[derive(Debug)]
@@ -25,6 +25,8 @@ struct Sent {
     message: Arc<Message>,
     ticket: Ticket,
     transaction: Option<TransactionId>,
+    /// Whether a process ended since, with what it had in memory.
+    may_be_lost: bool,
 }
 
 impl Sent {
@@ -35,7 +37,9 @@ impl Sent {
     /// Whether a queue holds it until somebody takes it.
     fn is_kept(&self) -> bool {
         let headers = self.message.headers();
-        headers.expiration.is_none() && headers.destination.as_ref().is_some_and(|to| !to.is_topic())
+        !self.may_be_lost
+            && headers.expiration.is_none()
+            && headers.destination.as_ref().is_some_and(|to| !to.is_topic())
     }
 
     /// Whether the same producer sent both in the same way, so that one never overtakes the other.
@@ -78,8 +82,9 @@ impl Ledger {
                 message: Arc::clone(&send.message),
                 ticket,
                 transaction: send.transaction.clone(),
+                may_be_lost: false,
             }),
-            Command::Commit { transaction, one_phase: true } => {
+            Command::Commit { transaction, .. } | Command::Prepare { transaction } => {
                 self.commits.push((transaction.clone(), ticket));
             }
             Command::OpenSubscription(subscribe) => {
@@ -93,10 +98,20 @@ impl Ledger {
                         && (ack.first..=ack.last).contains(&delivery.number)
                         && unsettled.contains(&delivery.number)
                 }) {
-                    self.settled.push((delivery.source.clone(), delivery.id.clone()));
+                    self.settled.push((delivery.source.clone(), delivery.id.clone(), ticket));
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The process ended: what was not confirmed may or may not have been, and what was not stored is lost.
+    pub(crate) fn restart(&mut self, outcomes: &Outcomes) {
+        let is_confirmed =
+            |ticket: Ticket| outcomes.iter().any(|(other, outcome)| *other == ticket && outcome.is_ok());
+        self.settled.retain(|(_, _, ticket)| is_confirmed(*ticket));
+        for sent in &mut self.sent {
+            sent.may_be_lost |= !sent.message.headers().is_persistent();
         }
     }
 
@@ -107,7 +122,9 @@ impl Ledger {
         // What was sent to a topic may die once for each subscription.
         let is_one_of_several = !source.0.is_topic()
             && dispatch.message.headers().destination.as_ref().is_some_and(Destination::is_topic);
-        if !is_one_of_several && self.settled.contains(&(source.clone(), id.clone())) {
+        if !is_one_of_several
+            && self.settled.iter().any(|(other, settled, _)| *other == source && *settled == id)
+        {
             return Err(Violation(format!("{id} comes again from {source:?}, where it was settled")));
         }
         self.check_order(&source, subscription, &id)?;
@@ -122,20 +139,23 @@ impl Ledger {
         for sent in &self.sent {
             let id = id_of(&sent.message);
             let came = self.deliveries.iter().any(|delivery| delivery.id == id);
-            let end = match &sent.transaction {
+            let ends: Vec<_> = match &sent.transaction {
                 Some(transaction) => {
-                    self.commits.iter().find(|(other, _)| other == transaction).map(|(_, ticket)| *ticket)
+                    let ends = self.commits.iter().filter(|(other, _)| other == transaction);
+                    ends.filter_map(|(_, ticket)| find(*ticket)).collect()
                 }
-                None => Some(sent.ticket),
+                None => find(sent.ticket).into_iter().collect(),
             };
-            match end.and_then(find) {
-                Some(Ok(_)) if !came && sent.is_kept() => {
-                    return Err(Violation(format!("{id} was accepted and never came")));
-                }
-                Some(Err(error)) if came => {
-                    return Err(Violation(format!("{id} came although its sender was told: {error}")));
-                }
-                _ => {}
+            let is_accepted = ends.iter().any(|outcome| **outcome == Ok(Confirmation::Done));
+            let refused = ends.iter().find_map(|outcome| outcome.as_ref().err()).filter(|error| {
+                sent.transaction.is_none() || matches!(error, ProviderError::RolledBack { .. })
+            });
+            let is_sent_again = self.sent.iter().filter(|other| id_of(&other.message) == id).count() > 1;
+            if is_accepted && !came && sent.is_kept() {
+                return Err(Violation(format!("{id} was accepted and never came")));
+            }
+            if let Some(error) = refused.filter(|_| came && !is_accepted && !is_sent_again) {
+                return Err(Violation(format!("{id} came although its sender was told: {error}")));
             }
         }
         Ok(())

@@ -113,6 +113,39 @@ pub(crate) enum Operation {
     },
     /// The store fails what it has, if that is sends and commits only.
     StoreFails,
+    /// The store is full, or has room again.
+    StoreFills {
+        is_full: bool,
+    },
+    /// So many of the next messages that are read back cannot be.
+    BodiesAreDamaged {
+        count: u8,
+    },
+    /// The process ends, with so many of the unanswered batches written, and another one starts.
+    Restart {
+        survive: u8,
+    },
+    /// The last message of a session is sent again.
+    Resend {
+        session: Pick,
+        transacted: bool,
+    },
+    BeginDistributed {
+        session: Pick,
+    },
+    Prepare {
+        session: Pick,
+        ends_first: bool,
+    },
+    EndPrepared {
+        connection: Pick,
+        transaction: Pick,
+        commits: bool,
+    },
+    /// The prepared transactions are asked for.
+    ListPrepared {
+        connection: Pick,
+    },
 }
 
 /// What a client gets wrong.
@@ -238,6 +271,16 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => Just(O::StoreWaits),
         6 => prop_oneof![1..4_u8, Just(255)].prop_map(|count| O::StoreAnswers { count }),
         2 => Just(O::StoreFails),
+        2 => any::<bool>().prop_map(|is_full| O::StoreFills { is_full }),
+        1 => (1..3_u8).prop_map(|count| O::BodiesAreDamaged { count }),
+        2 => prop_oneof![0..4_u8, Just(255)].prop_map(|survive| O::Restart { survive }),
+        4 => (pick(), sometimes()).prop_map(|(session, transacted)| O::Resend { session, transacted }),
+        5 => pick().prop_map(|session| O::BeginDistributed { session }),
+        4 => (pick(), any::<bool>()).prop_map(|(session, ends_first)| O::Prepare { session, ends_first }),
+        4 => (pick(), pick(), any::<bool>()).prop_map(
+            |(connection, transaction, commits)| O::EndPrepared { connection, transaction, commits }
+        ),
+        1 => pick().prop_map(|connection| O::ListPrepared { connection }),
     ]
 }
 

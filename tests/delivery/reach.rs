@@ -1,7 +1,7 @@
 //! Whether the histories reach what they are for. A generator that stops short of, say, dead letters would let every
 //! fault there pass.
 
-use corriere_core::provider::ProviderError;
+use corriere_core::provider::{Confirmation, ProviderError};
 
 use crate::world::World;
 
@@ -24,6 +24,13 @@ pub(crate) struct Reach {
     sends_that_passed_an_oversized_one: u64,
     rolled_back: u64,
     refused_by_the_store: u64,
+    sends_that_found_the_store_full: u64,
+    prepared: u64,
+    prepared_over_a_restart: u64,
+    recovered: u64,
+    restarts: u64,
+    /// See [`corriere_tests::model::Model::loads`].
+    loads: [u64; 5],
 }
 
 impl Reach {
@@ -38,13 +45,21 @@ impl Reach {
             self.moved_in += counts.moved_in;
             self.expired += counts.expired;
             self.discarded += counts.discarded;
+            self.recovered += counts.recovered;
         }
+        for (sum, more) in self.loads.iter_mut().zip(world.model.loads()) {
+            *sum += more;
+        }
+        self.restarts += world.model.restarts();
+        self.prepared_over_a_restart += world.model.prepared_over_restarts();
         self.recalled += world.dispatches.iter().filter(|(_, dispatch)| dispatch.epoch > 0).count() as u64;
         self.sends_that_overdrew += world.model.overdrawn();
         self.sends_that_passed_an_oversized_one += world.model.passed();
         for (_, outcome) in &world.confirmations {
             match outcome {
                 Err(ProviderError::MemoryFull { .. }) => self.sends_that_found_memory_full += 1,
+                Err(ProviderError::StoreFull { .. }) => self.sends_that_found_the_store_full += 1,
+                Ok(Confirmation::Prepared { must_commit: true }) => self.prepared += 1,
                 Err(ProviderError::RolledBack { .. }) => self.rolled_back += 1,
                 Err(ProviderError::Store { .. }) => self.refused_by_the_store += 1,
                 _ => {}
@@ -70,7 +85,15 @@ impl Reach {
             self.sends_that_passed_an_oversized_one,
             self.rolled_back,
             self.refused_by_the_store,
+            self.sends_that_found_the_store_full,
+            self.prepared,
+            self.prepared_over_a_restart,
+            self.recovered,
+            self.restarts,
         ];
-        assert!(all.iter().all(|count| *count > 0), "the histories never came to some of it: {self:?}");
+        assert!(
+            all.iter().chain(&self.loads).all(|count| *count > 0),
+            "the histories never came to some of it: {self:?}"
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! A machine and its model in lockstep, with the clients, the clock and the store around them.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,8 @@ use crate::describe;
 use crate::ledger::Ledger;
 use crate::operations::Misuse;
 use corriere_broker::machine::{ConnectionKey, Input, Machine, Ticket};
-use corriere_broker::store::{StoreError, StoreOperation, StoreTransaction};
+use corriere_broker::store::Recovered;
+use corriere_broker::store::{Attempt, AttemptSlot, StoreError, StoreOperation, StoreTransaction, StoredId};
 use corriere_broker::{Counts, Settings};
 use corriere_core::provider::{
     Ack, AckKind, Cause, CauseKind, Command, Confirmation, Credit, Dispatch, ProviderError, SendMessage,
@@ -16,7 +18,7 @@ use corriere_core::provider::{
 };
 use corriere_core::{
     ConnectionId, DeliveryMode, Destination, Message, MessageId, Priority, ProducerId, RedeliveryPolicy,
-    SessionId, SubscriptionId, Timestamp, TransactionId,
+    SessionId, SubscriptionId, Timestamp, TransactionId, Xid,
 };
 use corriere_tests::model::{Judgement, Model, Violation};
 
@@ -35,6 +37,8 @@ pub(crate) struct ClientSession {
     producer: ProducerId,
     identity: Arc<str>,
     sequence: u64,
+    /// The last message, if the store keeps it, and the transaction that it was sent in.
+    last: Option<(Arc<Message>, Option<TransactionId>)>,
 }
 
 /// The whole of it.
@@ -47,6 +51,14 @@ pub(crate) struct World {
     numbers: u64,
     wake_at: Option<Timestamp>,
     pub(crate) store_waits: bool,
+    can_load: bool,
+    /// What is to be read back.
+    loads: Vec<StoredId>,
+    /// How many of those cannot be.
+    pub(crate) unreadable: u8,
+    pub(crate) store_is_full: bool,
+    /// What is noted of deliveries.
+    slots: BTreeMap<AttemptSlot, Attempt>,
     /// Transactions of which the store failed something.
     spoilt: Vec<StoreTransaction>,
     pub(crate) connections: Vec<ConnectionKey>,
@@ -76,10 +88,20 @@ impl Default for Letter {
 }
 
 impl World {
+    /// Bodies stay in memory, and there is no restart.
     pub(crate) fn new(settings: Settings) -> Self {
+        Self::with(settings, false)
+    }
+
+    pub(crate) fn with(settings: Settings, can_load: bool) -> Self {
         Self {
-            machine: Machine::new(settings.clone()),
-            model: Model::new(settings.clone()),
+            machine: Machine::recovered(settings.clone(), Recovered::default(), can_load),
+            model: Model::new(settings.clone(), can_load),
+            can_load,
+            loads: Vec::new(),
+            unreadable: 0,
+            store_is_full: false,
+            slots: BTreeMap::new(),
             settings,
             now: Timestamp(1_000_000),
             numbers: 0,
@@ -111,8 +133,72 @@ impl World {
     /// One input, through both; then the store answers, unless it waits.
     pub(crate) fn input(&mut self, input: Input) -> Judgement {
         self.step(input)?;
-        while !self.store_waits && self.answer_batch(true)? {}
+        if !self.store_waits {
+            self.answer_all()?;
+        }
         Ok(())
+    }
+
+    /// The store answers all that it was asked.
+    pub(crate) fn answer_all(&mut self) -> Judgement {
+        while self.answer_batch(true)? || self.answer_loads()? {}
+        Ok(())
+    }
+
+    /// The store brings back all bodies that it was asked for, or some of them.
+    pub(crate) fn answer_loads(&mut self) -> Result<bool, Violation> {
+        if self.loads.is_empty() {
+            return Ok(false);
+        }
+        let mut messages = Vec::new();
+        for stored in std::mem::take(&mut self.loads) {
+            let read = if self.unreadable > 0 {
+                self.unreadable -= 1;
+                Err(StoreError::Damaged {
+                    place: "journal 1, offset 2".to_owned(),
+                    reason: "a bit".to_owned(),
+                })
+            } else {
+                let message = self.model.durable().message(stored).cloned();
+                message.ok_or(StoreError::NotKept { stored })
+            };
+            messages.push((stored, read));
+        }
+        self.step(Input::Loaded { messages })?;
+        Ok(true)
+    }
+
+    /// The process ends, with so many of the unanswered batches written, and another one starts.
+    pub(crate) fn restart(&mut self, survive: usize) -> Judgement {
+        if !self.can_load {
+            return Ok(());
+        }
+        self.log
+            .push(format!("{} the process ends; {survive} more batches are written", self.now.0 % 1_000_000));
+        let attempts: Vec<_> = self.slots.values().copied().collect();
+        let recovered = self.model.restart(survive, &attempts)?;
+        self.log.push(format!("    {recovered:?}"));
+        self.machine = Machine::recovered(self.settings.clone(), recovered, true);
+        self.ledger.restart(&self.confirmations);
+        self.slots.clear();
+        self.loads.clear();
+        self.spoilt.clear();
+        self.connections.clear();
+        self.sessions.clear();
+        self.store_is_full = false;
+        self.input(Input::Tick)?;
+        let connection = self.connect()?;
+        self.open_session(connection)?;
+        Ok(())
+    }
+
+    pub(crate) fn fill_store(&mut self, is_full: bool) -> Judgement {
+        self.store_is_full = is_full;
+        self.input(if is_full {
+            Input::StoreFull { reason: "no segment is free".into() }
+        } else {
+            Input::StoreRoom
+        })
     }
 
     /// The store answers its oldest batch, if it has one.
@@ -120,17 +206,28 @@ impl World {
         let Some((batch, operations)) = self.model.unanswered_batches().next() else { return Ok(false) };
         // As the store promises: a commit fails when anything of its transaction failed before.
         let is_spoilt = operations.iter().any(|operation| {
-            matches!(operation, StoreOperation::Commit(transaction) if self.spoilt.contains(transaction))
+            let transaction = match operation {
+                StoreOperation::Commit(transaction) => transaction.clone(),
+                StoreOperation::Prepare(xid) => StoreTransaction::Distributed(xid.clone()),
+                _ => return false,
+            };
+            self.spoilt.contains(&transaction)
         });
         let succeeds = succeeds && !is_spoilt;
         if !succeeds {
             let transactions = operations.iter().filter_map(|operation| match operation {
-                StoreOperation::Append { transaction, .. } => transaction.clone(),
+                StoreOperation::Append { transaction, .. } | StoreOperation::Remove { transaction, .. } => {
+                    transaction.clone()
+                }
                 _ => None,
             });
             self.spoilt.extend(transactions);
         }
-        let outcome = if succeeds { Ok(()) } else { Err(StoreError::Io("the disk is on fire".to_owned())) };
+        let outcome = match (succeeds, self.store_is_full) {
+            (true, _) => Ok(()),
+            (false, true) => Err(StoreError::Full { reason: "no segment is free".into() }),
+            (false, false) => Err(StoreError::Io("the disk is on fire".to_owned())),
+        };
         self.step(Input::Stored { batch, outcome })?;
         Ok(true)
     }
@@ -144,7 +241,7 @@ impl World {
                         transaction.is_some() || !queue.name().contains("DLQ")
                     }
                     StoreOperation::Remove { transaction, .. } => transaction.is_some(),
-                    StoreOperation::Commit(_) => true,
+                    StoreOperation::Commit(_) | StoreOperation::Prepare(_) => true,
                     _ => false,
                 }
             });
@@ -162,8 +259,14 @@ impl World {
         let Ok(effects) = step else { return Err(Violation("the machine panicked".to_owned())) };
         describe::effects(&effects, &mut self.log);
         self.wake_at = effects.wake_at;
-        let judgement = self.model.check(&effects, |destination| self.machine.counts(destination));
-        judgement?;
+        self.model.check(&effects, &self.machine)?;
+        self.loads.extend(&effects.load);
+        for (slot, attempt) in &effects.attempts {
+            match attempt {
+                Some(attempt) => self.slots.insert(*slot, *attempt),
+                None => self.slots.remove(slot),
+            };
+        }
         for (connection, batch) in effects.deliveries {
             for dispatch in batch {
                 self.ledger.delivered(connection, &dispatch)?;
@@ -217,7 +320,14 @@ impl World {
             Command::OpenProducer { producer, session, identity: Arc::clone(&identity), destination: None };
         self.command(connection, open)?;
         let key = SessionKey { connection, session };
-        self.sessions.push(ClientSession { key, transaction: None, producer, identity, sequence: 0 });
+        self.sessions.push(ClientSession {
+            key,
+            transaction: None,
+            producer,
+            identity,
+            sequence: 0,
+            last: None,
+        });
         Ok(key)
     }
 
@@ -253,6 +363,7 @@ impl World {
         let transaction = if letter.transacted { Some(self.transaction(session)?) } else { None };
         let now = self.now;
         let client = self.session(session);
+        client.last = None;
         client.sequence += 1;
         let id = MessageId { producer: Arc::clone(&client.identity), sequence: client.sequence };
         let producer = client.producer;
@@ -265,9 +376,72 @@ impl World {
         headers.priority = Priority::new(letter.priority).expect("0 to 9");
         headers.delivery_mode =
             if letter.persistent { DeliveryMode::Persistent } else { DeliveryMode::NonPersistent };
-        let send = SendMessage { producer, message: Arc::new(message), transaction, deadline: None };
+        let message = Arc::new(message);
+        if letter.persistent && !destination.is_topic() {
+            self.session(session).last = Some((Arc::clone(&message), transaction.clone()));
+        }
+        let send = SendMessage { producer, message, transaction, deadline: None };
         self.command(session.connection, Command::Send(send))?;
         Ok(id)
+    }
+
+    /// Sends the last message of a session again, unless it waits or its transaction has not ended.
+    pub(crate) fn resend(&mut self, session: SessionKey, transacted: bool) -> Judgement {
+        let client = self.session(session);
+        let producer = client.producer;
+        let Some((message, within)) = client.last.clone() else { return Ok(()) };
+        let is_open = within.is_some_and(|within| {
+            self.model
+                .transactions()
+                .iter()
+                .any(|transaction| transaction.key.1 == within && transaction.prepared.is_none())
+        });
+        let waits = self.model.parked().iter().any(|parked| parked.message == message);
+        if is_open || waits {
+            return Ok(());
+        }
+        let transaction = if transacted { Some(self.transaction(session)?) } else { None };
+        self.session(session).last = Some((Arc::clone(&message), transaction.clone()));
+        let send = SendMessage { producer, message, transaction, deadline: None };
+        self.command(session.connection, Command::Send(send))
+    }
+
+    /// Begins a distributed transaction in a session that has none.
+    pub(crate) fn begin_distributed(&mut self, session: SessionKey) -> Judgement {
+        if self.session(session).transaction.is_some() {
+            return Ok(());
+        }
+        let global = self.number().to_be_bytes().to_vec().into();
+        let transaction = TransactionId::Distributed(Xid { format: 1, global, branch: "b".into() });
+        self.command(session.connection, Command::Begin { transaction: transaction.clone() })?;
+        self.session(session).transaction = Some(transaction);
+        Ok(())
+    }
+
+    /// The first phase of the session's transaction.
+    pub(crate) fn prepare(&mut self, session: SessionKey, ends_first: bool) -> Judgement {
+        let Some(transaction) = self.session(session).transaction.take() else { return Ok(()) };
+        if ends_first {
+            self.command(session.connection, Command::End { transaction: transaction.clone() })?;
+        }
+        self.command(session.connection, Command::Prepare { transaction: transaction.clone() })?;
+        if matches!(transaction, TransactionId::Local(_)) && !ends_first {
+            self.session(session).transaction = Some(transaction);
+        }
+        Ok(())
+    }
+
+    /// The outcome of a prepared transaction, by any connection.
+    pub(crate) fn end_prepared(&mut self, connection: ConnectionKey, xid: Xid, commits: bool) -> Judgement {
+        let transaction = TransactionId::Distributed(xid);
+        self.command(
+            connection,
+            if commits {
+                Command::Commit { transaction, one_phase: false }
+            } else {
+                Command::Rollback { transaction, cause: None }
+            },
+        )
     }
 
     /// Word on a range; `transacted` says it within the session's transaction.

@@ -11,18 +11,19 @@
 mod confirmers;
 mod state;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
 
 use corriere_core::panic::caught;
 use corriere_core::provider::{Command, ConnectOptions, DeliverySink, Event, ProviderError, Receipt};
 use corriere_core::{Clock, Timestamp};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
-use crate::machine::{ConnectionKey, Input, Machine, Ticket};
+use crate::machine::{ConnectionKey, Input, Machine, SetAside, Ticket};
 use crate::registry;
 use crate::settings::Settings;
-use crate::store::{MessageStore, StoreError};
-use state::{Link, Own, State, Work};
+use crate::store::{Loaded, MessageStore, StoreError, StoreEvent, StoredId};
+use state::{Link, Own, State, StoreIs, Work};
 
 /// How many effects one call performs before it leaves the rest to others.
 const TURN: u64 = 64;
@@ -36,6 +37,10 @@ pub(crate) struct Edge {
     state: Mutex<State>,
     /// Rung when the timekeeper has to look again.
     bell: Arc<Notify>,
+    /// Told when somebody has performed for a while, or the store is closed.
+    performed: Condvar,
+    /// Why it failed, once it has.
+    failure: watch::Sender<Option<ProviderError>>,
     /// This broker, for completions, which must not keep it alive.
     me: Weak<Edge>,
 }
@@ -56,14 +61,39 @@ impl Edge {
         store: Arc<dyn MessageStore>,
         clock: Clock,
     ) -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
+        let machine = Machine::recovered(settings, store.recover(), store.can_load());
+        let edge = Arc::new_cyclic(|me| Self {
             name: name.to_owned(),
             clock,
             store,
-            state: Mutex::new(State::new(settings)),
+            state: Mutex::new(State::new(machine)),
             bell: Arc::new(Notify::new()),
+            performed: Condvar::new(),
+            failure: watch::Sender::new(None),
             me: me.clone(),
-        })
+        });
+        let me = Arc::downgrade(&edge);
+        edge.store.watch(Box::new(move |event| {
+            if let Some(edge) = me.upgrade() {
+                edge.store_says(event);
+            }
+        }));
+        // What expired while nobody was there does so now.
+        edge.input(edge.lock(), Input::Tick);
+        edge
+    }
+
+    fn store_says(&self, event: StoreEvent) {
+        let mut state = self.lock();
+        match event {
+            StoreEvent::Full { reason } => self.input(state, Input::StoreFull { reason }),
+            StoreEvent::Room => self.input(state, Input::StoreRoom),
+            StoreEvent::Failed(error) => {
+                tracing::error!(broker = self.name, %error, "the message store failed, and the broker stops");
+                self.fail(&mut state, format!("its message store failed: {error}"));
+                self.lead(self.perform(state));
+            }
+        }
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -107,7 +137,7 @@ impl Edge {
             .links
             .insert(connection, Link { sink, client_id: options.client_id, identity: options.connection });
         self.step(&mut state, Input::Connect { connection, identity });
-        drop(self.perform(state));
+        self.lead(self.perform(state));
         Ok(connection)
     }
 
@@ -122,7 +152,7 @@ impl Edge {
         let ticket = Ticket(state.last_ticket);
         // The call that performs can hand out a fulfilled receipt. For any other, what stands before its confirmation
         // in the queue has yet to be delivered.
-        let pending = if state.is_performing {
+        let pending = if state.performer.is_some() {
             Some(state.hand_out(connection, ticket))
         } else {
             state.own = Some(Own { ticket, outcome: None });
@@ -136,7 +166,7 @@ impl Edge {
             return receipt;
         }
         let mut state = self.perform(state);
-        match state.own.take().and_then(|own| own.outcome) {
+        let receipt = match state.own.take().and_then(|own| own.outcome) {
             Some((outcome, after)) if after <= state.performed => Receipt::ready(outcome),
             Some((outcome, _)) => {
                 let (confirmer, receipt) = Receipt::pending();
@@ -151,7 +181,9 @@ impl Edge {
                 }
                 None => state.hand_out(connection, ticket),
             },
-        }
+        };
+        self.lead(state);
+        receipt
     }
 
     /// Ends a connection of which the last handle is gone.
@@ -163,25 +195,69 @@ impl Edge {
         self.input(state, Input::Vanished { connection });
     }
 
-    /// Ends everything.
+    /// Ends everything, and closes the store when all that it was to be given has been. Called from within an effect it
+    /// returns at once, and a thread of its own does the rest.
     pub(crate) fn stop(&self) {
         let mut state = self.lock();
-        state.stop(self.stopped("it was told to".to_owned()));
+        self.count_what_is_in_hand(&mut state);
+        state.stop(self.stopped("it was told to".to_owned()), false);
         registry::leave(self);
-        drop(self.perform(state));
+        self.bell.notify_one();
+        let this_thread = thread::current().id();
+        loop {
+            state = self.perform(state);
+            if state.performer == Some(this_thread) {
+                if let Some(edge) = self.me.upgrade() {
+                    thread::spawn(move || edge.stop());
+                }
+                return;
+            }
+            match state.store_is {
+                StoreIs::Closed => return,
+                StoreIs::Open if state.performer.is_none() && state.queued.is_empty() => break,
+                StoreIs::Open if state.performer.is_none() => {}
+                StoreIs::Open | StoreIs::Closing => {
+                    state = self.performed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+        state.store_is = StoreIs::Closing;
+        drop(state);
+        self.store.close();
+        self.lock().store_is = StoreIs::Closed;
+        self.performed.notify_all();
+    }
+
+    /// Ends the connections for the machine, so that what the application has in its hands is counted and stored as
+    /// delivered. Nothing is sent to them any more.
+    fn count_what_is_in_hand(&self, state: &mut State) {
+        let links = std::mem::take(&mut state.links);
+        for connection in links.keys() {
+            self.step(state, Input::Vanished { connection: *connection });
+        }
+        state.links = links;
+    }
+
+    /// Ends everything for a reason that nobody asked for.
+    fn fail(&self, state: &mut State, reason: String) {
+        if state.stopped.is_some() {
+            return;
+        }
+        let error = self.stopped(reason);
+        state.stop(error.clone(), true);
+        self.failure.send_replace(Some(error));
+        registry::leave(self);
         self.bell.notify_one();
     }
 
-    /// Ends everything because the machine panicked, which leaves it in no state to go on.
-    fn fail(&self, state: &mut State, panic: &str) {
-        tracing::error!(
-            broker = self.name,
-            panic,
-            "the broker failed within itself and stops; this is a bug in it"
-        );
-        state.stop(self.stopped(format!("it failed within itself, which is a bug in it: {panic}")));
-        registry::leave(self);
-        self.bell.notify_one();
+    /// Told why it failed, once it has; dropped with it.
+    pub(crate) fn failure(&self) -> watch::Receiver<Option<ProviderError>> {
+        self.failure.subscribe()
+    }
+
+    /// Has messages read back for somebody else than the machine.
+    pub(crate) fn load(&self, wanted: Vec<StoredId>, completion: Loaded) {
+        self.store.load(wanted, completion);
     }
 
     fn stopped(&self, reason: String) -> ProviderError {
@@ -190,7 +266,16 @@ impl Edge {
 
     fn input(&self, mut state: MutexGuard<'_, State>, input: Input) {
         self.step(&mut state, input);
-        drop(self.perform(state));
+        self.lead(self.perform(state));
+    }
+
+    /// Lets the store write what it was given, on this thread if it likes, unless this is a call from within another one
+    /// that performs, which will do it.
+    fn lead(&self, mut state: MutexGuard<'_, State>) {
+        if state.performer.is_none() && std::mem::take(&mut state.has_submitted) {
+            drop(state);
+            self.store.lead();
+        }
     }
 
     /// Steps the machine and queues what comes of it.
@@ -200,8 +285,22 @@ impl Edge {
         }
         let now = self.clock.now();
         match caught(|| state.machine.step(now, input)) {
-            Ok(effects) => state.queue(effects),
-            Err(panic) => self.fail(state, &panic),
+            Ok(mut effects) => {
+                // Now, and not in its turn: whoever performs may be busy for long, and who told of a hand-over goes on to
+                // run what may kill the process.
+                for (slot, attempt) in std::mem::take(&mut effects.attempts) {
+                    self.store.note_attempt(slot, attempt);
+                }
+                state.queue(effects);
+            }
+            Err(panic) => {
+                tracing::error!(
+                    broker = self.name,
+                    panic,
+                    "the broker failed within itself and stops; this is a bug in it"
+                );
+                self.fail(state, format!("it failed within itself, which is a bug in it: {panic}"));
+            }
         }
         if state.wake_at.is_some_and(|wake_at| state.armed_for.is_none_or(|armed_for| wake_at < armed_for)) {
             // Not to ring twice for the same moment; the timekeeper notes what it sleeps for.
@@ -212,22 +311,26 @@ impl Edge {
 
     /// Performs what is queued, up to a bound, unless somebody does already.
     fn perform<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        if state.is_performing {
+        if state.performer.is_some() {
             return state;
         }
-        state.is_performing = true;
+        state.performer = Some(thread::current().id());
         let end = state.performed + TURN;
         while state.performed < end
             && let Some(work) = state.queued.pop_front()
         {
             state.performed += 1;
+            state.has_submitted |= matches!(work, Work::Store(..));
             drop(state);
             self.perform_caught(work);
             state = self.lock();
         }
-        state.is_performing = false;
+        state.performer = None;
         if !state.queued.is_empty() {
             self.bell.notify_one();
+        }
+        if state.stopped.is_some() {
+            self.performed.notify_all();
         }
         state
     }
@@ -235,6 +338,7 @@ impl Edge {
     /// A panic of a sink or a store must not leave the broker performing for ever, nor what it had with nobody.
     fn perform_caught(&self, work: Work) {
         let batch = if let Work::Store(batch, _) = &work { Some(*batch) } else { None };
+        let wanted = if let Work::Load(wanted) = &work { wanted.clone() } else { Vec::new() };
         let connection = if let Work::Deliver(connection, ..) = &work { Some(*connection) } else { None };
         let Err(panic) = caught(|| self.perform_one(work)) else { return };
         tracing::error!(
@@ -245,6 +349,11 @@ impl Edge {
         if let Some(batch) = batch {
             let outcome = Err(StoreError::Io(format!("it panicked: {panic}")));
             self.input(self.lock(), Input::Stored { batch, outcome });
+        }
+        if !wanted.is_empty() {
+            let error = StoreError::Io(format!("the store panicked: {panic}"));
+            let messages = wanted.into_iter().map(|stored| (stored, Err(error.clone()))).collect();
+            self.input(self.lock(), Input::Loaded { messages });
         }
         if let Some(connection) = connection {
             self.break_off(connection);
@@ -272,9 +381,30 @@ impl Edge {
                 };
                 self.store.submit(operations, Box::new(completion));
             }
+            Work::Load(wanted) => {
+                let me = self.me.clone();
+                let completion = move |messages| {
+                    if let Some(edge) = me.upgrade() {
+                        edge.input(edge.lock(), Input::Loaded { messages });
+                    }
+                };
+                self.store.load(wanted, Box::new(completion));
+            }
+            Work::SetAside(SetAside { queue, stored, error }) => tracing::error!(
+                broker = self.name,
+                %queue,
+                stored = stored.0,
+                %error,
+                "a message cannot be read back; it is set aside until the next start, and its queue goes on"
+            ),
             Work::Deliver(_, sink, batch) => sink.deliver(batch),
             Work::Notify(sink, event) => sink.notify(event),
             Work::Confirm(confirmer, outcome) => confirmer.confirm(outcome),
+            Work::Warn(error @ ProviderError::StoreFull { .. }) => tracing::warn!(
+                broker = self.name,
+                %error,
+                "a send was refused because the store is full; further ones are not logged"
+            ),
             Work::Warn(error) => tracing::warn!(
                 broker = self.name,
                 %error,
@@ -309,8 +439,9 @@ impl Edge {
 
     /// Performs what was left, and says what the timekeeper has to do next; `None` when there is nothing more to do.
     fn next_task(&self) -> Option<Task> {
-        let mut state = self.perform(self.lock());
-        if !state.queued.is_empty() && !state.is_performing {
+        self.lead(self.perform(self.lock()));
+        let mut state = self.lock();
+        if !state.queued.is_empty() && state.performer.is_none() {
             return Some(Task::Perform);
         }
         if state.stopped.is_some() && state.queued.is_empty() {
@@ -330,6 +461,12 @@ impl Drop for Edge {
     fn drop(&mut self) {
         registry::leave(self);
         self.bell.notify_one();
+        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if state.store_is == StoreIs::Open {
+            // This may be a thread of the store, which must not wait for itself.
+            let store = Arc::clone(&self.store);
+            thread::spawn(move || store.close());
+        }
     }
 }
 
@@ -360,7 +497,8 @@ mod tests {
             password: None,
         };
         let connection = edge.connect(options(), Arc::new(Deaf)).unwrap();
-        edge.fail(&mut edge.lock(), "no entry found");
+        let reason = "it failed within itself, which is a bug in it: no entry found";
+        edge.fail(&mut edge.lock(), reason.to_owned());
         let error = edge.connect(options(), Arc::new(Deaf)).unwrap_err();
         assert_eq!(
             error.to_string(),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::thread::ThreadId;
 
 use corriere_core::provider::{
     Confirmation, Confirmer, DeliverySink, Dispatch, Event, ProviderError, Receipt,
@@ -9,9 +10,9 @@ use corriere_core::provider::{
 use corriere_core::{ConnectionId, Timestamp};
 
 use super::confirmers::Confirmers;
+use crate::machine::SetAside;
 use crate::machine::{BatchId, ConnectionKey, Effects, Machine, Ticket};
-use crate::settings::Settings;
-use crate::store::StoreOperation;
+use crate::store::{StoreOperation, StoredId};
 
 pub(super) type Outcome = Result<Confirmation, ProviderError>;
 
@@ -24,19 +25,32 @@ pub(super) struct State {
     pub(super) queued: VecDeque<Work>,
     /// How many effects were ever performed, the one at work included.
     pub(super) performed: u64,
-    /// Whether somebody performs what is queued.
-    pub(super) is_performing: bool,
+    /// Who performs what is queued.
+    pub(super) performer: Option<ThreadId>,
     /// The command of the call that performs, whose receipt is not handed out yet.
     pub(super) own: Option<Own>,
     pub(super) last_connection: u64,
     pub(super) last_ticket: u64,
-    /// Whether it was said once that memory is full.
+    /// Whether it was said once that memory, or the store, is full.
     pub(super) has_warned_of_memory: bool,
+    pub(super) has_warned_of_store: bool,
     /// When the machine wants to be woken, and when the timekeeper will.
     pub(super) wake_at: Option<Timestamp>,
     pub(super) armed_for: Option<Timestamp>,
     /// Why it stopped, for whoever comes after that.
     pub(super) stopped: Option<ProviderError>,
+    /// Whether the store was given something since it was last asked to lead.
+    pub(super) has_submitted: bool,
+    /// How far the store's end has come.
+    pub(super) store_is: StoreIs,
+}
+
+/// Whether the store takes anything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StoreIs {
+    Open,
+    Closing,
+    Closed,
 }
 
 /// A command whose receipt is not handed out yet.
@@ -58,10 +72,13 @@ pub(super) struct Link {
 #[derive(Debug)]
 pub(super) enum Work {
     Store(BatchId, Vec<StoreOperation>),
+    Load(Vec<StoredId>),
+    /// Says that a message cannot be read back.
+    SetAside(SetAside),
     Deliver(ConnectionKey, Arc<dyn DeliverySink>, Vec<Dispatch>),
     Notify(Arc<dyn DeliverySink>, Event),
     Confirm(Confirmer, Outcome),
-    /// Says that a send was refused because memory is full.
+    /// Says that a send was refused because memory or the store is full.
     Warn(ProviderError),
     /// Lets go of a sink, whose own end may call back.
     Release(Arc<dyn DeliverySink>),
@@ -70,21 +87,24 @@ pub(super) enum Work {
 }
 
 impl State {
-    pub(super) fn new(settings: Settings) -> Self {
+    pub(super) fn new(machine: Machine) -> Self {
         Self {
-            machine: Machine::new(settings),
+            machine,
             links: BTreeMap::new(),
             confirmers: Confirmers::default(),
             queued: VecDeque::new(),
             performed: 0,
-            is_performing: false,
+            performer: None,
             own: None,
             last_connection: 0,
             last_ticket: 0,
             has_warned_of_memory: false,
+            has_warned_of_store: false,
             wake_at: None,
             armed_for: None,
             stopped: None,
+            has_submitted: false,
+            store_is: StoreIs::Open,
         }
     }
 
@@ -101,14 +121,23 @@ impl State {
         for (batch, operations) in effects.store {
             self.queued.push_back(Work::Store(batch, operations));
         }
+        if !effects.load.is_empty() {
+            self.queued.push_back(Work::Load(effects.load));
+        }
+        self.queued.extend(effects.set_aside.into_iter().map(Work::SetAside));
         for (connection, batch) in effects.deliveries {
             if let Some(link) = self.links.get(&connection) {
                 self.queued.push_back(Work::Deliver(connection, Arc::clone(&link.sink), batch));
             }
         }
         for (ticket, outcome) in effects.confirmations {
-            if let Err(error @ ProviderError::MemoryFull { .. }) = &outcome
-                && !std::mem::replace(&mut self.has_warned_of_memory, true)
+            let was_said = match &outcome {
+                Err(ProviderError::MemoryFull { .. }) => Some(&mut self.has_warned_of_memory),
+                Err(ProviderError::StoreFull { .. }) => Some(&mut self.has_warned_of_store),
+                _ => None,
+            };
+            if let (Some(was_said), Err(error)) = (was_said, &outcome)
+                && !std::mem::replace(was_said, true)
             {
                 self.queued.push_back(Work::Warn(error.clone()));
             }
@@ -128,14 +157,20 @@ impl State {
         }
     }
 
-    pub(super) fn stop(&mut self, error: ProviderError) {
-        if self.stopped.is_some() {
-            return;
+    /// Ends everything. Who waits is told that the connection is lost, or what failed.
+    pub(super) fn stop(&mut self, error: ProviderError, is_failure: bool) {
+        if self.stopped.is_none() {
+            let waiting = self.confirmers.take_all();
+            if is_failure {
+                let told = waiting.into_iter().map(|confirmer| Work::Confirm(confirmer, Err(error.clone())));
+                self.queued.extend(told);
+            } else {
+                self.queued.push_back(Work::Drop(waiting));
+            }
+            self.stopped = Some(error);
         }
-        self.queued.push_back(Work::Drop(self.confirmers.take_all()));
         for link in std::mem::take(&mut self.links).into_values() {
             self.queued.push_back(Work::Notify(link.sink, Event::Lost { error: ProviderError::Lost }));
         }
-        self.stopped = Some(error);
     }
 }

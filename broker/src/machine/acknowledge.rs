@@ -6,18 +6,23 @@
 use std::sync::Arc;
 
 use corriere_core::TransactionId;
-use corriere_core::provider::{Ack, AckKind, Cause, ProviderError};
+use corriere_core::provider::{Ack, AckKind, Cause, Confirmation, ProviderError};
 
 use super::Machine;
 use super::delivery::{Delay, Failure};
 use super::queue::{Position, QueueKey};
-use super::step::{ConnectionKey, Ticket};
+use super::step::{ConnectionKey, OnStored, Ticket};
 use super::subscription::{Subscription, SubscriptionKey};
+use super::transaction::key_of;
 
 impl Machine {
     pub(super) fn acknowledge(&mut self, connection: ConnectionKey, ticket: Ticket, ack: &Ack) {
         let recorded = self.operations.len();
         match self.take_ack(connection, ack) {
+            // What takes effect with its transaction is accepted now; the commit is what must be stored.
+            Ok(()) if ack.transaction.is_some() && is_transactional(&ack.kind) => {
+                self.confirm(ticket, Ok(Confirmation::Done));
+            }
             Ok(()) => self.confirm_when_stored(ticket, recorded),
             Err(error) => {
                 self.spoil(connection, ack.transaction.as_ref(), &error);
@@ -57,6 +62,7 @@ impl Machine {
             AckKind::Retained => self.retain_range(key, ack),
         }
         self.attend(key);
+        self.look_at_slot(key);
         self.forget_if_done(key);
         Ok(())
     }
@@ -84,10 +90,14 @@ impl Machine {
             self.end_each(key, ack, Self::settle);
             return;
         };
-        let transaction = (key.0, transaction.clone());
+        let transaction = key_of(key.0, transaction);
+        let mut is_stored = false;
         self.for_each(key, ack, |machine, _, number, position| {
-            machine.settle_in_transaction(&transaction, key, number, position);
+            is_stored |= machine.settle_in_transaction(&transaction, key, number, position);
         });
+        if is_stored {
+            self.on_stored.push(OnStored::Staged { transaction });
+        }
     }
 
     fn condemn_range(&mut self, key: SubscriptionKey, ack: &Ack, cause: &Cause) {
@@ -158,4 +168,9 @@ impl Machine {
             self.give_back_unseen(queue, position);
         }
     }
+}
+
+/// Whether an acknowledgement takes part in the transaction that it names.
+fn is_transactional(kind: &AckKind) -> bool {
+    matches!(kind, AckKind::Standard | AckKind::Individual | AckKind::Unmatched)
 }

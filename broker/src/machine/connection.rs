@@ -162,6 +162,7 @@ impl Machine {
             return Err(ProviderError::Unknown { what: format!("subscription {}", key.1) });
         }
         subscription.hand_over(last_handed_over);
+        self.look_at_slot(key);
         self.stop_subscription(key);
         self.forget_if_done(key);
         Ok(())
@@ -203,6 +204,7 @@ impl Machine {
             return;
         }
         let (session, queue_key) = (subscription.session, subscription.queue);
+        self.free_slot(key);
         self.subscriptions.remove(&key);
         if let Some(topic) = self.queues.get(&queue_key).and_then(|queue| queue.topic) {
             self.remove_private_queue(topic, key);
@@ -214,7 +216,7 @@ impl Machine {
 
     /// Ends a connection with all it opened. Its sends that wait for memory were never accepted, and end with it.
     pub(super) fn end_connection(&mut self, key: ConnectionKey, cause: &Cause) {
-        for number in self.memory.line.of_connection(key) {
+        for number in self.parked_of(key) {
             if let Some(parked) = self.unpark(number) {
                 self.confirm(parked.ticket, Err(ProviderError::Lost));
             }

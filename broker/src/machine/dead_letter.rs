@@ -41,12 +41,20 @@ fn queue_for(settings: &Settings, source: &Destination) -> Option<String> {
 impl Machine {
     /// Ends a message that failed for good: a copy goes to the dead letters in the same batch as its removal.
     pub(super) fn dead_letter(&mut self, queue_key: QueueKey, position: Position, cause: &Cause) {
+        if self.lacks_body_for_copy(queue_key, position) {
+            self.doom(queue_key, position, Some(cause.clone()));
+            return;
+        }
         let copy = self.dead_letter_copy(queue_key, position, cause);
         let reason = if copy.is_some() { Removal::DeadLettered } else { Removal::Discarded };
         self.record_removal(queue_key, position, reason);
+        let is_stored = self.stored(queue_key, position).is_some();
         if let Some(queue) = self.queues.get_mut(&queue_key) {
             match reason {
-                Removal::DeadLettered => queue.counts.dead_lettered += 1,
+                Removal::DeadLettered => {
+                    queue.counts.dead_lettered += 1;
+                    queue.totals.dead_lettered += u64::from(is_stored);
+                }
                 _ => queue.counts.discarded += 1,
             }
         }
@@ -79,7 +87,7 @@ impl Machine {
     /// taken back instead, as it never reached the application.
     pub(super) fn believe_expired(&mut self, queue_key: QueueKey, position: Position) {
         let entry = self.queues.get(&queue_key).and_then(|queue| queue.get(position));
-        if entry.is_some_and(|entry| entry.held.message.headers().expiration.is_some()) {
+        if entry.is_some_and(|entry| entry.held.expiration().is_some()) {
             self.expire(queue_key, position);
         } else {
             self.give_back_unseen(queue_key, position);
@@ -88,9 +96,13 @@ impl Machine {
 
     /// Ends a message that is past its expiration.
     pub(super) fn expire(&mut self, queue_key: QueueKey, position: Position) {
+        if self.lacks_body_for_copy(queue_key, position) {
+            self.doom(queue_key, position, None);
+            return;
+        }
         let Some(queue) = self.queues.get_mut(&queue_key) else { return };
         let Some(entry) = queue.get(position) else { return };
-        let expiration = entry.held.message.headers().expiration.unwrap_or_default();
+        let expiration = entry.held.expiration().unwrap_or_default();
         queue.counts.expired += 1;
         let copy = if queue.holds_dead_letters {
             None
@@ -108,6 +120,14 @@ impl Machine {
         self.keep_dead_letter(copy);
     }
 
+    /// Whether a message is to become a dead letter, if it dies, and its body has to be read back for that.
+    fn lacks_body_for_copy(&self, queue_key: QueueKey, position: Position) -> bool {
+        let Some(queue) = self.queues.get(&queue_key) else { return false };
+        queue.get(position).is_some_and(|entry| entry.held.body().is_none())
+            && !queue.holds_dead_letters
+            && self.settings.dead_letters != DeadLetters::Discard
+    }
+
     /// What a message becomes as a dead letter, and where; `None` when it is to be dropped.
     fn dead_letter_copy(
         &mut self,
@@ -117,8 +137,8 @@ impl Machine {
     ) -> Option<(QueueKey, Message)> {
         let queue = self.queues.get(&queue_key)?;
         let entry = queue.get(position)?;
-        let original = &entry.held.message;
-        if !original.headers().is_persistent() && !self.settings.dead_letter_non_persistent {
+        let original = entry.held.body()?;
+        if !entry.held.is_persistent && !self.settings.dead_letter_non_persistent {
             return None;
         }
         let target = queue_for(&self.settings, &queue.destination)?;
@@ -147,14 +167,16 @@ impl Machine {
 
     fn keep_dead_letter(&mut self, copy: Option<(QueueKey, Message)>) {
         let Some((target, message)) = copy else { return };
-        let held = self.memory.hold(Arc::new(message), None, Target::Queue(target));
+        let held = self.memory.hold(Arc::new(message), Target::Queue(target));
         let Some(queue) = self.queues.get(&target) else { return };
-        if queue.stores(&held) {
+        if queue.stores(&held)
+            && let Some(message) = held.body()
+        {
             self.operations.push(StoreOperation::Append {
                 stored: held.id,
                 queue: queue.destination.clone(),
                 arrival: Arrival::MovedIn,
-                message: Arc::clone(&held.message),
+                message: Arc::clone(message),
                 transaction: None,
             });
             self.on_stored.push(OnStored::MovedIn { queue: target, held });

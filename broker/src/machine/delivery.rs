@@ -11,7 +11,7 @@ use super::memory::Held;
 use super::queue::{Entry, Place, Position, QueueKey};
 use super::subscription::SubscriptionKey;
 use super::time_index::Timer;
-use crate::store::{DeliveryState, Removal, StoreOperation, StoredId};
+use crate::store::{DeliveryState, Removal, StoreOperation, StoreTransaction, StoredId};
 
 /// How a delivery failed that comes back counted.
 #[derive(Debug)]
@@ -39,6 +39,7 @@ impl Machine {
     pub(super) fn enqueue(&mut self, queue_key: QueueKey, held: Arc<Held>) {
         if let Some(queue) = self.queues.get_mut(&queue_key) {
             queue.counts.enqueued += 1;
+            queue.totals.enqueued += u64::from(queue.stores(&held));
         }
         self.make_visible(queue_key, held);
     }
@@ -49,16 +50,17 @@ impl Machine {
             self.memory.release(held);
             return;
         };
-        let expiration = held.message.headers().expiration;
+        let expiration = held.expiration();
         let position = queue.push(held);
-        match expiration {
-            Some(expiration) if expiration <= self.now => self.expire(queue_key, position),
-            Some(expiration) => {
-                self.timers.insert(expiration, Timer::Expiry(queue_key, position));
-                self.look_at(queue_key);
+        if let Some(expiration) = expiration {
+            if expiration <= self.now {
+                self.expire(queue_key, position);
+                return;
             }
-            None => self.look_at(queue_key),
+            self.timers.insert(expiration, Timer::Expiry(queue_key, position));
         }
+        self.note_idle(queue_key, position);
+        self.look_at(queue_key);
     }
 
     /// Has a queue looked at before the step ends.
@@ -71,21 +73,34 @@ impl Machine {
         }
     }
 
-    /// Delivers what is ready for anyone, one message to each subscription in turn.
+    /// Delivers what is ready for anyone, one message to each subscription in turn, up to one whose body is not here.
     ///
     /// Nothing expired is among it, as every step begins with the timers that are due.
     pub(super) fn dispatch_queue(&mut self, queue_key: QueueKey) {
         while let Some(queue) = self.queues.get_mut(&queue_key)
             && let Some((position, key)) = queue.next_dispatch()
         {
+            let Some(entry) = queue.get(position) else { break };
+            let Some(subscription) = self.subscriptions.get_mut(&key) else { break };
+            if entry.held.body().is_none() {
+                break;
+            }
+            if entry.is_recovered
+                && !queue.holds_dead_letters
+                && subscription.policy.is_exhausted(entry.failed_deliveries)
+            {
+                let cause = Cause::failure("the process of its consumer ended with it");
+                self.dead_letter(queue_key, position, &cause);
+                continue;
+            }
             let turn = queue.last_turn();
-            let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
             queue.leave_ring(subscription.turn, key);
             subscription.turn = turn;
             subscription.is_in_ring = false;
             self.dispatch(key, position);
             self.update_ring(key);
         }
+        self.read_ahead(queue_key);
     }
 
     /// Delivers to a subscription what is reserved for it and due, and lets it have other messages if it may.
@@ -97,6 +112,12 @@ impl Machine {
             && let Some(entry) = self.queues.get(&subscription.queue).and_then(|queue| queue.get(position))
             && entry.not_before <= self.now
         {
+            if entry.held.body().is_none() {
+                // One at a time for each consumer, so this needs no other bound.
+                let queue_key = subscription.queue;
+                self.load(queue_key, position);
+                break;
+            }
             self.dispatch(key, position);
         }
         self.update_ring(key);
@@ -125,12 +146,14 @@ impl Machine {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
         let Some(queue) = self.queues.get_mut(&subscription.queue) else { return };
         queue.put(position, Place::InFlight);
-        let Some(entry) = queue.get(position) else { return };
+        let Some(entry) = queue.get_mut(position) else { return };
+        entry.is_recovered = false;
+        let Some(message) = entry.held.body().cloned() else { return };
         let dispatch = Dispatch {
             subscription: key.1,
             number: subscription.deliver(position),
             epoch: subscription.epoch,
-            message: Arc::clone(&entry.held.message),
+            message,
             delivery_count: entry.failed_deliveries.saturating_add(1),
         };
         subscription.reserved.remove(&position);
@@ -151,6 +174,7 @@ impl Machine {
             && let Some(queue) = self.queues.get_mut(&queue_key)
         {
             queue.put(position, Place::Ready);
+            self.note_idle(queue_key, position);
             self.look_at(queue_key);
         }
     }
@@ -204,7 +228,7 @@ impl Machine {
     fn is_still_wanted(&mut self, queue_key: QueueKey, position: Position) -> bool {
         let Some(queue) = self.queues.get(&queue_key) else { return false };
         let Some(entry) = queue.get(position) else { return false };
-        if entry.held.message.headers().is_expired(self.now) {
+        if entry.held.is_expired(self.now) {
             self.expire(queue_key, position);
             return false;
         }
@@ -222,14 +246,16 @@ impl Machine {
         position: Position,
         reserved_for: Option<SubscriptionKey>,
     ) {
-        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
-        let Some(not_before) = queue.get(position).map(|entry| entry.not_before) else { return };
+        let entry = self.queues.get(&queue_key).and_then(|queue| queue.get(position));
+        let Some(not_before) = entry.map(|entry| entry.not_before) else { return };
         if not_before > self.now {
             self.timers.insert(not_before, Timer::Redelivery(queue_key, position));
         }
+        self.note_idle(queue_key, position);
+        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
         match reserved_for.and_then(|key| Some((key, self.subscriptions.get_mut(&key)?))) {
             Some((key, subscription)) => {
-                queue.put(position, Place::Reserved(key));
+                queue.reserve(position, key);
                 subscription.reserved.insert(position);
             }
             None if not_before > self.now => queue.put(position, Place::Delayed),
@@ -261,8 +287,12 @@ impl Machine {
                 queue.put(position, Place::Ready);
                 self.look_at(queue_key);
             }
-            Some(Place::Reserved(key)) => self.attend(key),
-            Some(Place::Ready | Place::InFlight) | None => {}
+            Some(Place::Reserved) => {
+                if let Some(key) = queue.reserved_by(position) {
+                    self.attend(key);
+                }
+            }
+            Some(Place::Ready | Place::InFlight | Place::Doomed | Place::Aside) | None => {}
         }
     }
 
@@ -270,7 +300,7 @@ impl Machine {
     /// comes back.
     pub(super) fn expiry_is_due(&mut self, queue_key: QueueKey, position: Position) {
         let place = self.queues.get(&queue_key).and_then(|queue| queue.get(position)).map(Entry::place);
-        if place.is_some_and(|place| place != Place::InFlight) {
+        if matches!(place, Some(Place::Ready | Place::Delayed | Place::Reserved)) {
             self.expire(queue_key, position);
         }
     }
@@ -287,6 +317,8 @@ impl Machine {
             && queue.get(position).is_some()
         {
             queue.counts.acknowledged += 1;
+            let is_stored = queue.get(position).is_some_and(|entry| queue.stores(&entry.held));
+            queue.totals.acknowledged += u64::from(is_stored);
             self.take_out(queue_key, position);
         }
     }
@@ -305,14 +337,15 @@ impl Machine {
     /// Removes a message from memory, from the time index and from the reservations. The caller counts it.
     pub(super) fn take_out(&mut self, queue_key: QueueKey, position: Position) {
         let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        let reserved_by = queue.reserved_by(position);
         let Some(entry) = queue.remove(position) else { return };
-        if let Some(expiration) = entry.held.message.headers().expiration {
+        if let Some(expiration) = entry.held.expiration() {
             self.timers.remove(expiration, Timer::Expiry(queue_key, position));
         }
         if entry.not_before > self.now {
             self.timers.remove(entry.not_before, Timer::Redelivery(queue_key, position));
         }
-        if let Place::Reserved(key) = entry.place()
+        if let Some(key) = reserved_by
             && let Some(subscription) = self.subscriptions.get_mut(&key)
         {
             subscription.reserved.remove(&position);
@@ -326,6 +359,19 @@ impl Machine {
         let queue = self.queues.get(&queue_key)?;
         let held = &queue.get(position)?.held;
         queue.stores(held).then_some(held.id)
+    }
+
+    /// Has the store remove a message when a transaction commits; false for one that it does not know.
+    pub(super) fn stage_removal(
+        &mut self,
+        queue_key: QueueKey,
+        position: Position,
+        transaction: StoreTransaction,
+    ) -> bool {
+        let Some(stored) = self.stored(queue_key, position) else { return false };
+        let (reason, transaction) = (Removal::Acknowledged, Some(transaction));
+        self.operations.push(StoreOperation::Remove { stored, reason, transaction });
+        true
     }
 
     pub(super) fn record_removal(&mut self, queue_key: QueueKey, position: Position, reason: Removal) {

@@ -1,4 +1,4 @@
-//! The sends that wait for memory, and who of them is next.
+//! The sends that wait for memory or for the store, and who of them is next.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,15 +10,24 @@ use super::step::{ConnectionKey, Ticket};
 /// A producer of a connection.
 pub(super) type ProducerKey = (ConnectionKey, ProducerId);
 
-/// A send that waits for memory.
+/// What a send waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Memory,
+    /// Room in the store.
+    Store,
+}
+
+/// A send that waits.
 #[derive(Debug)]
 pub(super) struct Parked {
+    /// Of its arrival.
+    pub(super) number: u64,
     pub(super) connection: ConnectionKey,
     pub(super) ticket: Ticket,
     pub(super) send: SendMessage,
     pub(super) size: u64,
-    /// Whether it is larger than all memory, so that it fits only when nothing else is there.
-    pub(super) is_oversized: bool,
+    pub(super) wants: Wanted,
     pub(super) since: Timestamp,
     pub(super) deadline: Timestamp,
 }
@@ -26,15 +35,15 @@ pub(super) struct Parked {
 /// Waiting sends, each under the number of its arrival.
 ///
 /// Ordinary ones stand in line: nobody there overtakes, so that a large message is not starved by small ones. An
-/// oversized one stands aside, as it may wait for long, and holds up nobody but the later sends of its own producer.
+/// oversized one, larger than all memory, stands aside, as it may wait for long, and holds up nobody but the later sends
+/// of its own producer.
 #[derive(Debug, Default)]
 pub(super) struct Line {
-    waiting: BTreeMap<u64, Parked>,
+    waiting: BTreeMap<u64, (Parked, bool)>,
     producers: BTreeMap<ProducerKey, Waiting>,
     in_line: BTreeSet<u64>,
     /// The first oversized send of each producer that has one.
     aside: BTreeSet<u64>,
-    next_number: u64,
 }
 
 /// The waiting sends of one producer.
@@ -52,27 +61,25 @@ impl Parked {
 }
 
 impl Line {
-    /// Adds a send behind all others, and says its number.
-    pub(super) fn add(&mut self, parked: Parked) -> u64 {
-        let number = self.next_number;
-        self.next_number += 1;
+    /// Adds a send at the place of its number.
+    pub(super) fn add(&mut self, parked: Parked, is_oversized: bool) {
+        let number = parked.number;
         let producer = self.producers.entry(parked.producer()).or_default();
         producer.numbers.insert(number);
         if producer.oversized.is_none() {
-            if parked.is_oversized {
+            if is_oversized {
                 producer.oversized = Some(number);
                 self.aside.insert(number);
             } else {
                 self.in_line.insert(number);
             }
         }
-        self.waiting.insert(number, parked);
-        number
+        self.waiting.insert(number, (parked, is_oversized));
     }
 
     /// Takes a send out, wherever it stands. What waited behind it for no other reason takes its place in line.
     pub(super) fn remove(&mut self, number: u64) -> Option<Parked> {
-        let parked = self.waiting.remove(&number)?;
+        let (parked, _) = self.waiting.remove(&number)?;
         self.in_line.remove(&number);
         let key = parked.producer();
         let producer = self.producers.get_mut(&key)?;
@@ -81,7 +88,7 @@ impl Line {
             producer.oversized = None;
             self.aside.remove(&number);
             for next in producer.numbers.range(number..) {
-                if self.waiting.get(next).is_some_and(|parked| parked.is_oversized) {
+                if self.waiting.get(next).is_some_and(|(_, is_oversized)| *is_oversized) {
                     producer.oversized = Some(*next);
                     self.aside.insert(*next);
                     break;
@@ -102,18 +109,29 @@ impl Line {
             let aside = self.aside.first().copied();
             return in_line.into_iter().chain(aside).min();
         }
-        let size = self.waiting.get(&in_line?)?.size;
+        let size = self.waiting.get(&in_line?)?.0.size;
         in_line.filter(|_| used.saturating_add(size) <= limit)
     }
 
-    /// Whether nobody stands in line.
-    pub(super) fn is_clear(&self) -> bool {
-        self.in_line.is_empty()
+    /// The first one that stands in line.
+    pub(super) fn first(&self) -> Option<u64> {
+        self.in_line.first().copied()
+    }
+
+    /// How many bytes who is next in line needs.
+    pub(super) fn wanted(&self) -> Option<u64> {
+        let first = self.in_line.first().or(self.aside.first())?;
+        self.waiting.get(first).map(|(parked, _)| parked.size)
     }
 
     /// Whether a send of this producer waits, which its later ones must not overtake.
     pub(super) fn has(&self, producer: ProducerKey) -> bool {
         self.producers.contains_key(&producer)
+    }
+
+    /// The numbers of all sends of a producer, in the order of their arrival.
+    pub(super) fn of_producer(&self, producer: ProducerKey) -> BTreeSet<u64> {
+        self.producers.get(&producer).map(|waiting| waiting.numbers.clone()).unwrap_or_default()
     }
 
     /// The numbers of all sends of a connection, in the order of their arrival.

@@ -1,96 +1,206 @@
 //! The memory that messages hold, and the sends that wait for some.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
-use corriere_core::Message;
+use corriere_core::message::Priority;
 use corriere_core::provider::{MemoryHolder, ProviderError, SendMessage};
+use corriere_core::{Message, Timestamp};
 
 use super::Machine;
-use super::line::{Line, Parked};
+use super::line::{Line, Parked, Wanted};
 use super::sending::Target;
 use super::step::{ConnectionKey, Ticket};
 use super::time_index::Timer;
-use crate::store::StoredId;
+use super::transaction::key_of;
+use crate::store::{RecoveredMessage, StoredId};
 
 /// How many users of memory are named to whoever finds it full.
 const NAMED_HOLDERS: usize = 3;
 
-/// A live message, counted once in memory however many queues it is on.
+/// A live message, counted once in memory however many queues it is on. Its body may be with the store only.
 #[derive(Debug)]
 pub(super) struct Held {
     /// By which the store knows it, if it does.
     pub(super) id: StoredId,
-    pub(super) message: Arc<Message>,
-    /// The connection that sent it; `None` for what the broker made.
-    pub(super) origin: Option<ConnectionKey>,
+    body: Option<Arc<Message>>,
     /// Where it was sent or moved to, which is said to use the memory.
     target: Target,
-    size: u64,
+    /// Bytes that it uses while its body is here.
+    pub(super) size: u64,
+    expiration: Timestamp,
+    pub(super) priority: Priority,
+    pub(super) is_persistent: bool,
+    /// Whether the store has no copy of it, although it should.
+    is_unsafe: bool,
 }
+
+/// The expiration of what never expires.
+const NEVER: Timestamp = Timestamp(u64::MAX);
 
 /// What is used of the limit, and who waits.
 #[derive(Debug)]
 pub(super) struct Memory {
-    limit: u64,
+    pub(super) limit: u64,
     used: u64,
     /// The parts of `used`; a message of a topic is one of it, on however many private queues it is.
     by_target: BTreeMap<Target, u64>,
     last_id: u64,
     pub(super) line: Line,
+    /// Sends that wait for room in the store.
+    pub(super) store_line: Line,
+    next_number: u64,
+}
+
+impl Held {
+    /// What the store brought back, without its body.
+    pub(super) fn recovered(recovered: &RecoveredMessage, target: Target) -> Arc<Self> {
+        Arc::new(Self {
+            id: recovered.stored,
+            body: None,
+            target,
+            size: recovered.size,
+            expiration: recovered.expiration.unwrap_or(NEVER),
+            priority: recovered.priority,
+            is_persistent: true,
+            is_unsafe: false,
+        })
+    }
+
+    /// The message, while it is in memory.
+    pub(super) fn body(&self) -> Option<&Arc<Message>> {
+        self.body.as_ref()
+    }
+
+    pub(super) fn expiration(&self) -> Option<Timestamp> {
+        Some(self.expiration).filter(|expiration| *expiration != NEVER)
+    }
+
+    /// Whether its time is over.
+    pub(super) fn is_expired(&self, now: Timestamp) -> bool {
+        self.expiration().is_some_and(|expiration| expiration <= now)
+    }
+
+    /// Whether its body may go: the store has it, and no other queue holds it.
+    pub(super) fn may_go(&self) -> bool {
+        self.is_persistent && !self.is_unsafe && self.body.is_some()
+    }
+
+    /// Notes that the store failed to take it.
+    pub(super) fn keep_body(held: &mut Arc<Self>) {
+        if let Some(held) = Arc::get_mut(held) {
+            held.is_unsafe = true;
+        }
+    }
 }
 
 impl Memory {
     pub(super) fn new(limit: u64) -> Self {
-        Self { limit, used: 0, by_target: BTreeMap::new(), last_id: 0, line: Line::default() }
+        Self {
+            limit,
+            used: 0,
+            by_target: BTreeMap::new(),
+            last_id: 0,
+            line: Line::default(),
+            store_line: Line::default(),
+            next_number: 0,
+        }
     }
 
     pub(super) fn used(&self) -> u64 {
         self.used
     }
 
+    /// Has new messages named behind all that were ever there.
+    pub(super) fn resume_names(&mut self, last: StoredId) {
+        self.last_id = self.last_id.max(last.0);
+    }
+
     /// Takes a message into memory.
-    pub(super) fn hold(
-        &mut self,
-        message: Arc<Message>,
-        origin: Option<ConnectionKey>,
-        target: Target,
-    ) -> Arc<Held> {
+    pub(super) fn hold(&mut self, message: Arc<Message>, target: Target) -> Arc<Held> {
         let size = message.size() as u64;
-        self.used += size;
-        *self.by_target.entry(target).or_default() += size;
+        self.take(target, size);
         self.last_id += 1;
-        Arc::new(Held { id: StoredId(self.last_id), message, origin, target, size })
+        let headers = message.headers();
+        Arc::new(Held {
+            id: StoredId(self.last_id),
+            target,
+            size,
+            expiration: headers.expiration.unwrap_or(NEVER),
+            priority: headers.priority,
+            is_persistent: headers.is_persistent(),
+            is_unsafe: false,
+            body: Some(message),
+        })
     }
 
     /// Gives up one hold on a message; the last one frees its memory. Every [`Held`] must end here.
     pub(super) fn release(&mut self, held: Arc<Held>) {
-        if let Some(held) = Arc::into_inner(held) {
-            self.used -= held.size;
-            if let Some(bytes) = self.by_target.get_mut(&held.target) {
-                *bytes -= held.size;
-                if *bytes == 0 {
-                    self.by_target.remove(&held.target);
-                }
+        if let Some(held) = Arc::into_inner(held)
+            && held.body.is_some()
+        {
+            self.free(held.target, held.size);
+        }
+    }
+
+    /// Lets the body of a message go, which only its one queue holds. Answers whether it did.
+    pub(super) fn forget_body(&mut self, held: &mut Arc<Held>) -> bool {
+        let Some(held) = Arc::get_mut(held).filter(|held| held.may_go()) else { return false };
+        held.body = None;
+        let (target, size) = (held.target, held.size);
+        self.free(target, size);
+        true
+    }
+
+    /// Takes back a body that was read.
+    pub(super) fn regain_body(&mut self, held: &mut Arc<Held>, message: Arc<Message>) {
+        if let Some(held) = Arc::get_mut(held).filter(|held| held.body.is_none()) {
+            held.body = Some(message);
+            let (target, size) = (held.target, held.size);
+            self.take(target, size);
+        }
+    }
+
+    fn take(&mut self, target: Target, size: u64) {
+        self.used += size;
+        *self.by_target.entry(target).or_default() += size;
+    }
+
+    fn free(&mut self, target: Target, size: u64) {
+        self.used -= size;
+        if let Some(bytes) = self.by_target.get_mut(&target) {
+            *bytes -= size;
+            if *bytes == 0 {
+                self.by_target.remove(&target);
             }
         }
     }
 }
 
 impl Machine {
-    /// Whether a new send has to wait.
-    pub(super) fn must_park(&self, connection: ConnectionKey, send: &SendMessage) -> bool {
-        let Memory { limit, used, line, .. } = &self.memory;
-        let size = send.message.size() as u64;
-        if line.has((connection, send.producer)) {
+    /// Whether a send has to wait for memory that came before those of a `number`: [`u64::MAX`] for a new one. What lies idle
+    /// gives up its body before anybody waits.
+    pub(super) fn must_park(&mut self, connection: ConnectionKey, send: &SendMessage, number: u64) -> bool {
+        if self.memory.line.has((connection, send.producer)) {
             return true;
         }
+        let size = send.message.size() as u64;
+        self.make_room(size);
+        let Memory { limit, used, line, .. } = &self.memory;
         let fits = |limit| *used == 0 || used.saturating_add(size) <= limit;
-        if fits(*limit) && line.is_clear() {
+        if fits(*limit) && line.first().is_none_or(|first| number < first) {
             return false;
         }
         !(self.may_overdraw(connection, send) && fits(limit.saturating_mul(2)))
+    }
+
+    /// Whether a new send has to wait for room in the store, or for one of its own producer that does.
+    pub(super) fn must_wait_for_store(&self, connection: ConnectionKey, send: &SendMessage) -> bool {
+        let producer = (connection, send.producer);
+        self.memory.store_line.has(producer)
+            || (self.store_full.is_some() && is_stored(send) && !self.memory.line.has(producer))
     }
 
     /// Whether a send takes part in ending deliveries: they free memory only by the commit that it is part of, so it
@@ -105,35 +215,96 @@ impl Machine {
             })
     }
 
-    /// Lets a send wait for memory, up to its deadline.
-    pub(super) fn park(&mut self, connection: ConnectionKey, ticket: Ticket, send: SendMessage) {
+    /// Lets a send wait for memory or for the store, up to its deadline.
+    pub(super) fn park(
+        &mut self,
+        connection: ConnectionKey,
+        ticket: Ticket,
+        send: SendMessage,
+        wants: Wanted,
+    ) {
         let wait = send.deadline.unwrap_or(self.settings.send_deadline);
         let deadline = self.now.saturating_add(wait);
         let size = send.message.size() as u64;
-        let is_oversized = size > self.memory.limit;
-        let transaction = send.transaction.clone().map(|transaction| (connection, transaction));
-        let parked = Parked { connection, ticket, send, size, is_oversized, since: self.now, deadline };
+        let transaction = send.transaction.as_ref().map(|transaction| key_of(connection, transaction));
+        let number = self.memory.next_number;
+        self.memory.next_number += 1;
+        let parked = Parked { number, connection, ticket, send, size, wants, since: self.now, deadline };
         if deadline <= self.now {
             self.refuse_parked(parked);
             return;
         }
-        let number = self.memory.line.add(parked);
+        self.stand_in_line(parked);
         self.timers.insert(deadline, Timer::SendDeadline(number));
         if let Some(transaction) = transaction.and_then(|key| self.transactions.get_mut(&key)) {
             transaction.parked.insert(number);
         }
     }
 
-    /// Admits parked sends as far as memory reaches.
-    pub(super) fn admit_parked(&mut self) {
-        while let Some(number) = self.memory.line.next(self.memory.used, self.memory.limit)
-            && let Some(parked) = self.unpark(number)
-        {
-            let transaction = parked.send.transaction.clone();
-            self.accept(parked.connection, parked.ticket, parked.send);
-            if let Some(transaction) = transaction {
-                self.commit_if_waiting(&(parked.connection, transaction));
+    fn stand_in_line(&mut self, parked: Parked) {
+        let is_oversized = parked.size > self.memory.limit;
+        match parked.wants {
+            Wanted::Memory => self.memory.line.add(parked, is_oversized),
+            // What needs the store stands aside there, and what waits only behind it stands in line once it is gone.
+            Wanted::Store => {
+                let needs_store = is_stored(&parked.send);
+                self.memory.store_line.add(parked, needs_store);
             }
+        }
+    }
+
+    /// Admits parked sends as far as memory and the store reach.
+    pub(super) fn admit_parked(&mut self) {
+        // In their order; some of them may have to wait for memory now.
+        while let Some(number) = self.next_from_store()
+            && let Some(mut parked) = self.memory.store_line.remove(number)
+        {
+            if self.must_park(parked.connection, &parked.send, number) {
+                parked.wants = Wanted::Memory;
+                self.stand_in_line(parked);
+            } else {
+                self.admit(parked);
+            }
+        }
+        while let Some(number) = self.next_in_line()
+            && let Some(parked) = self.memory.line.remove(number)
+        {
+            if self.store_full.is_some() && is_stored(&parked.send) {
+                // With all that its producer sent behind it, which must not overtake it.
+                let producer = (parked.connection, parked.send.producer);
+                let behind = self.memory.line.of_producer(producer);
+                let behind: Vec<_> =
+                    behind.into_iter().filter_map(|number| self.memory.line.remove(number)).collect();
+                for mut parked in std::iter::once(parked).chain(behind) {
+                    parked.wants = Wanted::Store;
+                    self.stand_in_line(parked);
+                }
+            } else {
+                self.admit(parked);
+            }
+        }
+    }
+
+    fn next_from_store(&self) -> Option<u64> {
+        let line = &self.memory.store_line;
+        if self.store_full.is_some() { line.first() } else { line.next(0, 0) }
+    }
+
+    fn next_in_line(&mut self) -> Option<u64> {
+        let wanted = self.memory.line.wanted()?;
+        self.make_room(wanted);
+        self.memory.line.next(self.memory.used, self.memory.limit)
+    }
+
+    /// Lets a send in that stood in line.
+    fn admit(&mut self, parked: Parked) {
+        self.leave_line(&parked);
+        let transaction = parked.send.transaction.clone();
+        if !self.is_resent(parked.ticket, &parked.send) {
+            self.accept(parked.connection, parked.ticket, parked.send);
+        }
+        if let Some(transaction) = transaction {
+            self.end_if_waiting(&key_of(parked.connection, &transaction));
         }
     }
 
@@ -145,20 +316,43 @@ impl Machine {
     }
 
     fn refuse_parked(&mut self, parked: Parked) {
-        let headers = parked.send.message.headers();
-        let error = ProviderError::MemoryFull {
-            message_id: headers.message_id.as_ref().map_or_else(String::new, ToString::to_string),
-            destination: headers.destination.as_ref().map_or_else(String::new, ToString::to_string),
-            waited: self.now.since(parked.since),
-            limit: self.memory.limit,
-            holders: self.largest_holders(),
+        let waited = self.now.since(parked.since);
+        let error = match parked.wants {
+            Wanted::Store => self.store_full_error(&parked.send.message, waited, self.store_full.as_deref()),
+            Wanted::Memory => {
+                let headers = parked.send.message.headers();
+                ProviderError::MemoryFull {
+                    message_id: headers.message_id.as_ref().map_or_else(String::new, ToString::to_string),
+                    destination: headers.destination.as_ref().map_or_else(String::new, ToString::to_string),
+                    waited,
+                    limit: self.memory.limit,
+                    holders: self.largest_holders(),
+                }
+            }
         };
         if let Some(transaction) = self.transaction_of(parked.connection, &parked.send) {
             transaction.fail(&error);
         }
         self.confirm(parked.ticket, Err(error));
         if let Some(transaction) = parked.send.transaction {
-            self.commit_if_waiting(&(parked.connection, transaction));
+            self.end_if_waiting(&key_of(parked.connection, &transaction));
+        }
+    }
+
+    /// What a send is told that found no room in the store.
+    pub(super) fn store_full_error(
+        &self,
+        message: &Message,
+        waited: Duration,
+        reason: Option<&str>,
+    ) -> ProviderError {
+        let headers = message.headers();
+        ProviderError::StoreFull {
+            message_id: headers.message_id.as_ref().map_or_else(String::new, ToString::to_string),
+            destination: headers.destination.as_ref().map_or_else(String::new, ToString::to_string),
+            waited,
+            // One that only waited behind such a send of its own producer may outlast the want.
+            reason: reason.unwrap_or("an earlier message of its producer waits for room").to_owned(),
         }
     }
 
@@ -179,13 +373,31 @@ impl Machine {
             .collect()
     }
 
-    /// Takes a parked send out of the line, and out of what its transaction waits for.
+    /// Takes a parked send out of its line, and out of what its transaction waits for.
     pub(super) fn unpark(&mut self, number: u64) -> Option<Parked> {
-        let parked = self.memory.line.remove(number)?;
-        self.timers.remove(parked.deadline, Timer::SendDeadline(number));
-        if let Some(transaction) = self.transaction_of(parked.connection, &parked.send) {
-            transaction.parked.remove(&number);
-        }
+        let Memory { line, store_line, .. } = &mut self.memory;
+        let parked = line.remove(number).or_else(|| store_line.remove(number))?;
+        self.leave_line(&parked);
         Some(parked)
     }
+
+    fn leave_line(&mut self, parked: &Parked) {
+        self.timers.remove(parked.deadline, Timer::SendDeadline(parked.number));
+        if let Some(transaction) = self.transaction_of(parked.connection, &parked.send) {
+            transaction.parked.remove(&parked.number);
+        }
+    }
+
+    /// The numbers of all waiting sends of a connection, in the order of their arrival.
+    pub(super) fn parked_of(&self, connection: ConnectionKey) -> BTreeSet<u64> {
+        let mut numbers = self.memory.line.of_connection(connection);
+        numbers.extend(self.memory.store_line.of_connection(connection));
+        numbers
+    }
+}
+
+/// Whether a send ends in the store.
+pub(super) fn is_stored(send: &SendMessage) -> bool {
+    let headers = send.message.headers();
+    headers.is_persistent() && headers.destination.as_ref().is_some_and(|to| !to.is_topic())
 }

@@ -10,35 +10,50 @@
 //! - What is due by the time of a step happens before its input. Then memory that became free is given to waiting
 //!   sends, in their order, and only then is anything delivered that was not delivered yet.
 //! - Among consumers with room the one served longest ago is next.
-//! - Nothing that shows depends on the order of a hash map: the two here, for names, are only looked into.
+//! - What a consumer is handed, what a transaction is prepared with, and what lies in a queue without its body (`bodies`)
+//!   goes on from where it was when a store is opened again (`recovery`).
+//! - Nothing that shows depends on the order of a hash map: those here, for names, are only looked into.
 
 mod acknowledge;
+mod attempts;
+mod bodies;
 mod connection;
 mod dead_letter;
 mod delivery;
 mod line;
 mod memory;
+mod producers;
 mod queue;
+mod recovery;
 mod sending;
+mod serving;
+mod snapshot;
 mod step;
 mod subscription;
 mod time_index;
 mod topic;
 mod transaction;
+mod two_phase;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use corriere_core::{Destination, MessageId, RedeliveryPolicy, Timestamp};
 
+pub use bodies::SetAside;
+pub use snapshot::{Page, Shown};
 pub use step::{BatchId, ConnectionKey, Effects, Input, Ticket};
 
 use crate::counts::Counts;
 use crate::settings::Settings;
-use crate::store::StoreOperation;
+use crate::store::{StoreOperation, Totals};
+use attempts::Slots;
+use bodies::Bodies;
 use connection::Connection;
 use memory::Memory;
+use producers::Producers;
 use queue::{Queue, QueueKey};
+use serving::Unserved;
 use step::OnStored;
 use subscription::{Subscription, SubscriptionKey};
 use time_index::TimeIndex;
@@ -60,7 +75,16 @@ pub struct Machine {
     topics: Vec<Topic>,
     topic_names: HashMap<Arc<str>, TopicKey>,
     transactions: BTreeMap<TransactionKey, Transaction>,
+    /// How many transactions were prepared.
+    next_prepared: u64,
     memory: Memory,
+    bodies: Bodies,
+    producers: Producers,
+    slots: Slots,
+    /// What is full of the store, while it is.
+    store_full: Option<Arc<str>>,
+    /// Who waits until a subscription has been delivered what it may have.
+    unserved: Unserved,
     timers: TimeIndex,
     /// What goes on when the store is done with a batch.
     batches: BTreeMap<BatchId, Vec<OnStored>>,
@@ -72,6 +96,8 @@ pub struct Machine {
     on_stored: Vec<OnStored>,
     /// Queues in which something is ready, or someone has room, that was not so before.
     due_queues: VecDeque<QueueKey>,
+    /// Subscriptions whose slots may have to say something else.
+    due_slots: Vec<SubscriptionKey>,
     /// Connections with deliveries, in the order of the first to each.
     talking: Vec<ConnectionKey>,
 }
@@ -93,6 +119,12 @@ impl Machine {
             topics: Vec::new(),
             topic_names: HashMap::new(),
             transactions: BTreeMap::new(),
+            next_prepared: 0,
+            bodies: Bodies::default(),
+            producers: Producers::default(),
+            slots: Slots::default(),
+            store_full: None,
+            unserved: Unserved::new(),
             timers: TimeIndex::default(),
             batches: BTreeMap::new(),
             next_batch: 1,
@@ -100,6 +132,7 @@ impl Machine {
             operations: Vec::new(),
             on_stored: Vec::new(),
             due_queues: VecDeque::new(),
+            due_slots: Vec::new(),
             talking: Vec::new(),
         }
     }
@@ -111,6 +144,18 @@ impl Machine {
             return self.topic_names.get(destination.name()).map(|topic| self.topic_counts(*topic));
         }
         self.queue(destination).map(|queue| queue.counts)
+    }
+
+    /// What became of the persistent messages of a queue over all runs.
+    #[must_use]
+    pub fn totals(&self, destination: &Destination) -> Option<Totals> {
+        self.queue(destination).map(|queue| queue.totals)
+    }
+
+    /// How many batches the store has that are not complete.
+    #[must_use]
+    pub fn batches_at_store(&self) -> usize {
+        self.batches.len()
     }
 
     /// All destinations, in the order of their kinds and names.
@@ -125,11 +170,13 @@ impl Machine {
         all
     }
 
-    /// The messages of a queue, in flight and waiting ones included, in the order of their positions.
+    /// The messages of a queue whose bodies are in memory, in flight and waiting ones included, in the order of their
+    /// positions.
     #[must_use]
     pub fn pending(&self, destination: &Destination) -> Vec<MessageId> {
         let Some(queue) = self.queue(destination) else { return Vec::new() };
-        queue.positions().filter_map(|(_, entry)| entry.held.message.headers().message_id.clone()).collect()
+        let bodies = queue.positions().filter_map(|(_, entry)| entry.held.body());
+        bodies.filter_map(|body| body.headers().message_id.clone()).collect()
     }
 
     /// Of the pending messages of a destination: those that are not to be delivered before a moment after `now`.

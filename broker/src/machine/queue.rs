@@ -1,39 +1,43 @@
 //! One queue: its messages by position, which of them anyone may have, and whose turn it is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
+use corriere_core::message::Priority;
 use corriere_core::{Destination, Timestamp};
 
 use super::memory::Held;
 use super::subscription::SubscriptionKey;
 use super::topic::TopicKey;
 use crate::counts::Counts;
+use crate::store::{StoredId, Totals};
 
 /// A queue, numbered in the order of their making and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct QueueKey(pub(super) u64);
 
 /// Where a message stands in its queue, from the moment it became visible until it leaves: more urgent bands first,
-/// then in the order of their arrival.
+/// then in the order of their arrival. The band, 9 minus the priority, is in the four highest bits: there are as many of
+/// these in memory as there are messages, several times over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Position {
-    /// 9 minus the priority.
-    band: u8,
-    sequence: u64,
-}
+pub(super) struct Position(u64);
 
 /// A message in a queue.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) held: Arc<Held>,
+    /// Not to be delivered before this moment.
+    pub(super) not_before: Timestamp,
     /// Deliveries that reached the application and were not settled.
     pub(super) failed_deliveries: u32,
     /// Whether a failed conversion was noted that did not count.
     pub(super) conversion_failed: bool,
-    /// Not to be delivered before this moment.
-    pub(super) not_before: Timestamp,
+    /// Whether recovery brought it back and it was not delivered since.
+    pub(super) is_recovered: bool,
+    /// Whether its body is being read back.
+    pub(super) is_loading: bool,
     place: Place,
 }
 
@@ -44,10 +48,14 @@ pub(super) enum Place {
     Ready,
     /// Anyone may have it once its delay is over.
     Delayed,
-    /// Its subscription gets it, once its delay is over.
-    Reserved(SubscriptionKey),
+    /// Its subscription gets it, once its delay is over; see [`Queue::reserved_by`].
+    Reserved,
     /// A subscription has it, or a transaction that acknowledged it.
     InFlight,
+    /// It ends as soon as its body is read back, which its dead letter needs.
+    Doomed,
+    /// Its body cannot be read back: nobody gets it in this run.
+    Aside,
 }
 
 /// A queue of its own, or the private one of a subscription to a topic.
@@ -64,8 +72,18 @@ pub(super) struct Queue {
     /// Whether it is among the queues to be looked at before the step ends.
     pub(super) is_due: bool,
     pub(super) counts: Counts,
+    /// What became of its stored messages over all runs.
+    pub(super) totals: Totals,
+    /// How many of its messages have no body here, and how many of these are being read back, with how many bytes.
+    pub(super) bodiless: u64,
+    pub(super) loading: usize,
+    pub(super) loading_bytes: u64,
+    /// What ends once its body is here and is not being read back yet.
+    pub(super) doomed: VecDeque<Position>,
     entries: BTreeMap<Position, Entry>,
     ready: BTreeSet<Position>,
+    /// Who gets what is reserved.
+    reserved: BTreeMap<Position, SubscriptionKey>,
     /// What waits for its next delivery, reserved or not, by when that may be.
     later: BTreeSet<(Timestamp, Position)>,
     /// Subscriptions with room, those longest without a message first.
@@ -75,7 +93,18 @@ pub(super) struct Queue {
 }
 
 impl Position {
-    const FIRST: Self = Self { band: 0, sequence: 0 };
+    const FIRST: Self = Self(0);
+    const BITS_OF_SEQUENCE: u32 = 60;
+
+    fn new(priority: Priority, sequence: u64) -> Self {
+        let band = 9 - u64::from(priority.level().min(9));
+        Self(band << Self::BITS_OF_SEQUENCE | sequence)
+    }
+
+    /// The order of arrival, whatever the band.
+    pub(super) fn sequence(self) -> u64 {
+        self.0 & ((1 << Self::BITS_OF_SEQUENCE) - 1)
+    }
 }
 
 impl Queue {
@@ -87,8 +116,14 @@ impl Queue {
             is_closing: false,
             is_due: false,
             counts: Counts::default(),
+            totals: Totals::default(),
+            bodiless: 0,
+            loading: 0,
+            loading_bytes: 0,
+            doomed: VecDeque::new(),
             entries: BTreeMap::new(),
             ready: BTreeSet::new(),
+            reserved: BTreeMap::new(),
             later: BTreeSet::new(),
             ring: BTreeSet::new(),
             next_sequence: 0,
@@ -98,19 +133,21 @@ impl Queue {
 
     /// Whether the store knows of a message in this queue.
     pub(super) fn stores(&self, held: &Held) -> bool {
-        self.topic.is_none() && held.message.headers().is_persistent()
+        self.topic.is_none() && held.is_persistent
     }
 
     /// Puts a message behind all others of its priority, ready for anyone.
     pub(super) fn push(&mut self, held: Arc<Held>) -> Position {
-        let band = 9 - held.message.headers().priority.level().min(9);
-        let position = Position { band, sequence: self.next_sequence };
+        let position = Position::new(held.priority, self.next_sequence);
         self.next_sequence += 1;
+        self.bodiless += u64::from(held.body().is_none());
         let entry = Entry {
             held,
+            not_before: Timestamp(0),
             failed_deliveries: 0,
             conversion_failed: false,
-            not_before: Timestamp(0),
+            is_recovered: false,
+            is_loading: false,
             place: Place::Ready,
         };
         self.entries.insert(position, entry);
@@ -127,11 +164,17 @@ impl Queue {
         self.entries.get_mut(&position)
     }
 
+    /// The message at a position, if it is there under this name.
+    pub(super) fn find(&self, position: Position, stored: StoredId) -> Option<&Entry> {
+        self.get(position).filter(|entry| entry.held.id == stored)
+    }
+
     /// Takes a message out for good. What became of it is for the caller to count.
     pub(super) fn remove(&mut self, position: Position) -> Option<Entry> {
         let entry = self.entries.remove(&position)?;
         self.leave(position, entry.place, entry.not_before);
         self.counts.pending -= 1;
+        self.bodiless -= u64::from(entry.held.body().is_none());
         Some(entry)
     }
 
@@ -145,10 +188,22 @@ impl Queue {
                 self.ready.insert(position);
             }
             Place::InFlight => self.counts.in_flight += 1,
-            Place::Delayed | Place::Reserved(_) => {
+            Place::Delayed | Place::Reserved => {
                 self.later.insert((not_before, position));
             }
+            Place::Doomed | Place::Aside => {}
         }
+    }
+
+    /// Keeps a message for a subscription.
+    pub(super) fn reserve(&mut self, position: Position, subscription: SubscriptionKey) {
+        self.put(position, Place::Reserved);
+        self.reserved.insert(position, subscription);
+    }
+
+    /// For whom a message is kept.
+    pub(super) fn reserved_by(&self, position: Position) -> Option<SubscriptionKey> {
+        self.reserved.get(&position).copied()
     }
 
     fn leave(&mut self, position: Position, place: Place, not_before: Timestamp) {
@@ -157,9 +212,13 @@ impl Queue {
                 self.ready.remove(&position);
             }
             Place::InFlight => self.counts.in_flight -= 1,
-            Place::Delayed | Place::Reserved(_) => {
+            Place::Delayed | Place::Reserved => {
                 self.later.remove(&(not_before, position));
+                if place == Place::Reserved {
+                    self.reserved.remove(&position);
+                }
             }
+            Place::Doomed | Place::Aside => {}
         }
     }
 
@@ -173,6 +232,31 @@ impl Queue {
     /// Whether there is anything that anyone may have.
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
+    }
+
+    /// What anyone may have, the first first.
+    pub(super) fn ready(&self) -> impl Iterator<Item = Position> {
+        self.ready.iter().copied()
+    }
+
+    /// The subscriptions that have room, in the order of turns.
+    pub(super) fn takers(&self) -> impl Iterator<Item = SubscriptionKey> {
+        self.ring.iter().map(|(_, subscription)| *subscription)
+    }
+
+    /// What a message gets that is pushed now.
+    pub(super) fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
+    /// Up to `count` messages behind a position, and where each stands.
+    pub(super) fn behind(
+        &self,
+        position: Option<Position>,
+        count: usize,
+    ) -> impl Iterator<Item = (Position, &Entry)> {
+        let start = position.map_or(Bound::Unbounded, Bound::Excluded);
+        self.entries.range((start, Bound::Unbounded)).map(|(position, entry)| (*position, entry)).take(count)
     }
 
     /// Lets a subscription have what is ready, in the order of turns.

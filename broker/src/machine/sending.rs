@@ -1,17 +1,20 @@
 //! Sends: what is checked, where they go, and when they become visible.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use corriere_core::provider::{Capability, Confirmation, ProviderError, SendMessage};
 use corriere_core::{Destination, DestinationKind};
 
 use super::Machine;
 use super::dead_letter::holds_dead_letters;
+use super::line::Wanted;
 use super::memory::Held;
 use super::queue::{Queue, QueueKey};
 use super::step::{ConnectionKey, OnStored, Ticket};
 use super::topic::{Topic, TopicKey};
-use crate::store::{Arrival, StoreOperation};
+use super::transaction::key_of;
+use crate::store::{Arrival, StoreError, StoreOperation};
 
 /// Where a message goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,8 +28,12 @@ impl Machine {
         if let Err(error) = self.check_send(connection, &send) {
             self.spoil(connection, send.transaction.as_ref(), &error);
             self.confirm(ticket, Err(error));
-        } else if self.must_park(connection, &send) {
-            self.park(connection, ticket, send);
+        } else if self.is_resent(ticket, &send) {
+            // It was answered, or will be when the first one is.
+        } else if self.must_wait_for_store(connection, &send) {
+            self.park(connection, ticket, send, Wanted::Store);
+        } else if self.must_park(connection, &send, u64::MAX) {
+            self.park(connection, ticket, send, Wanted::Memory);
         } else {
             self.accept(connection, ticket, send);
         }
@@ -65,47 +72,77 @@ impl Machine {
             self.confirm(ticket, Err(without_destination()));
             return;
         };
-        let held = self.memory.hold(send.message, Some(connection), target);
+        let id = send.message.headers().message_id.clone();
+        let held = self.memory.hold(send.message, target);
         let queue = match target {
             Target::Queue(key) => self.queues.get(&key).filter(|queue| queue.stores(&held)),
             Target::Topic(_) => None,
         };
-        if let Some(transaction) = send.transaction {
-            let key = (connection, transaction);
-            if let Some(queue) = queue {
-                self.operations.push(StoreOperation::Append {
-                    stored: held.id,
-                    queue: queue.destination.clone(),
-                    arrival: Arrival::Sent,
-                    message: Arc::clone(&held.message),
-                    transaction: self.store_transaction(&key),
-                });
-                self.on_stored.push(OnStored::Appended { transaction: key.clone() });
-            }
-            if let Some(transaction) = self.transactions.get_mut(&key) {
-                transaction.add_send(target, held);
-            }
-            self.confirm(ticket, Ok(Confirmation::Done));
-        } else if let Some(queue) = queue {
+        let queue = queue.map(|queue| queue.destination.clone());
+        let key = send.transaction.map(|transaction| key_of(connection, &transaction));
+        if let (Some(queue), Some(message)) = (queue, held.body()) {
+            let transaction = key.as_ref().and_then(|key| self.store_transaction(key));
             self.operations.push(StoreOperation::Append {
                 stored: held.id,
-                queue: queue.destination.clone(),
+                queue,
                 arrival: Arrival::Sent,
-                message: Arc::clone(&held.message),
-                transaction: None,
+                message: Arc::clone(message),
+                transaction,
             });
-            self.on_stored.push(OnStored::Sent { target, held, ticket });
-        } else {
-            self.make_sent(target, held);
-            self.confirm(ticket, Ok(Confirmation::Done));
+            if let Some(key) = &key {
+                self.on_stored.push(OnStored::Staged { transaction: key.clone() });
+            } else {
+                if let Some(id) = &id {
+                    self.producers.begin(id);
+                }
+                self.on_stored.push(OnStored::Sent { target, held, ticket });
+                return;
+            }
         }
+        match key.and_then(|key| self.transactions.get_mut(&key)) {
+            Some(transaction) => transaction.add_send(target, held),
+            None => self.make_sent(target, held, Some(connection)),
+        }
+        self.confirm(ticket, Ok(Confirmation::Done));
+    }
+
+    /// The store is done with a send outside a transaction.
+    pub(super) fn sent(
+        &mut self,
+        target: Target,
+        held: Arc<Held>,
+        ticket: Ticket,
+        outcome: &Result<(), StoreError>,
+    ) {
+        let message = held.body().cloned();
+        let id = message.as_ref().and_then(|message| message.headers().message_id.as_ref());
+        let outcome = match (outcome, &message) {
+            (Ok(()), _) => Ok(Confirmation::Done),
+            (Err(StoreError::Full { reason }), Some(message)) => {
+                Err(self.store_full_error(message, Duration::ZERO, Some(reason)))
+            }
+            (Err(error), _) => Err(ProviderError::Store { reason: error.to_string() }),
+        };
+        let resent = id.map(|id| self.producers.end(id)).unwrap_or_default();
+        if outcome.is_ok() {
+            if let Some(id) = id {
+                self.producers.note(id);
+            }
+            self.make_sent(target, held, None);
+        } else {
+            self.memory.release(held);
+        }
+        for ticket in resent {
+            self.confirm(ticket, outcome.clone());
+        }
+        self.confirm(ticket, outcome);
     }
 
     /// Makes a sent message visible where it goes.
-    pub(super) fn make_sent(&mut self, target: Target, held: Arc<Held>) {
+    pub(super) fn make_sent(&mut self, target: Target, held: Arc<Held>, origin: Option<ConnectionKey>) {
         match target {
             Target::Queue(queue) => self.enqueue(queue, held),
-            Target::Topic(topic) => self.publish(topic, held),
+            Target::Topic(topic) => self.publish(topic, held, origin),
         }
     }
 

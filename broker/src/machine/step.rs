@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use corriere_core::Timestamp;
 use corriere_core::id::ConnectionId;
 use corriere_core::provider::{Capability, Cause, Command, Confirmation, Dispatch, ProviderError};
+use corriere_core::{Message, Timestamp};
 
 use super::Machine;
+use super::bodies::SetAside;
 use super::connection::Connection;
 use super::memory::Held;
 use super::queue::QueueKey;
 use super::sending::Target;
-use super::subscription::Subscription;
 use super::time_index::Timer;
-use super::transaction::TransactionKey;
-use crate::store::{StoreError, StoreOperation};
+use super::transaction::{TransactionKey, unknown};
+use super::two_phase::Ending;
+use crate::store::{Attempt, AttemptSlot, StoreError, StoreOperation, StoredId};
 
 /// A connection, numbered by the edge and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -56,9 +57,21 @@ pub enum Input {
     Stored {
         /// Which batch.
         batch: BatchId,
-        /// Whether it is durable.
+        /// Whether it is as safe as it has to be.
         outcome: Result<(), StoreError>,
     },
+    /// Messages of [`Effects::load`] have come, or cannot be read back.
+    Loaded {
+        /// Each with what became of it.
+        messages: Vec<(StoredId, Result<Arc<Message>, StoreError>)>,
+    },
+    /// The store has no room for more messages: those that are sent wait.
+    StoreFull {
+        /// What is full.
+        reason: Arc<str>,
+    },
+    /// The store has room again.
+    StoreRoom,
     /// The moment of [`Effects::wake_at`] has come.
     Tick,
 }
@@ -69,6 +82,12 @@ pub enum Input {
 pub struct Effects {
     /// Batches for the store, each of which is answered by [`Input::Stored`].
     pub store: Vec<(BatchId, Vec<StoreOperation>)>,
+    /// What slots of [`MessageStore::note_attempt`](crate::store::MessageStore::note_attempt) say from now on.
+    pub attempts: Vec<(AttemptSlot, Option<Attempt>)>,
+    /// Messages whose bodies are to be read back, each of which is answered by [`Input::Loaded`].
+    pub load: Vec<StoredId>,
+    /// Messages that could not be read back, to be told to who runs the broker.
+    pub set_aside: Vec<SetAside>,
     /// Deliveries for the sinks of connections.
     pub deliveries: Vec<(ConnectionKey, Vec<Dispatch>)>,
     /// Outcomes of commands.
@@ -86,10 +105,10 @@ pub(super) enum OnStored {
     Sent { target: Target, held: Arc<Held>, ticket: Ticket },
     /// A dead letter becomes visible.
     MovedIn { queue: QueueKey, held: Arc<Held> },
-    /// A send within a transaction is known to the store.
-    Appended { transaction: TransactionKey },
-    /// A transaction takes effect.
-    Committed { transaction: TransactionKey, ticket: Ticket },
+    /// A part of a transaction is known to the store.
+    Staged { transaction: TransactionKey },
+    /// A transaction takes effect, or is prepared.
+    Ended { transaction: TransactionKey, ending: Ending, ticket: Ticket },
 }
 
 impl Machine {
@@ -113,10 +132,14 @@ impl Machine {
             Input::Vanished { connection } => {
                 self.end_connection(connection, &Cause::failure("the connection of its consumer was lost"));
             }
-            Input::Stored { batch, outcome } => self.stored_batch(batch, outcome),
+            Input::Stored { batch, outcome } => self.stored_batch(batch, &outcome),
+            Input::Loaded { messages } => self.loaded(messages),
+            Input::StoreFull { reason } => self.store_full = Some(reason),
+            Input::StoreRoom => self.store_full = None,
             Input::Tick => {}
         }
         self.settle_down();
+        self.confirm_served();
         self.finish()
     }
 
@@ -136,7 +159,12 @@ impl Machine {
     fn settle_down(&mut self) {
         loop {
             self.admit_parked();
-            let Some(queue_key) = self.due_queues.pop_front() else { return };
+            let Some(queue_key) = self.due_queues.pop_front() else {
+                if self.shed_bodies() {
+                    continue;
+                }
+                return;
+            };
             if let Some(queue) = self.queues.get_mut(&queue_key) {
                 queue.is_due = false;
                 self.dispatch_queue(queue_key);
@@ -150,20 +178,26 @@ impl Machine {
             Command::Send(send) => return self.send(connection, ticket, send),
             Command::Acknowledge(ack) => return self.acknowledge(connection, ticket, &ack),
             Command::Commit { transaction, one_phase } => {
-                return self.commit(connection, ticket, transaction, one_phase);
+                return self.commit(connection, ticket, &transaction, one_phase);
             }
+            Command::Prepare { transaction } => return self.prepare(connection, ticket, &transaction),
+            Command::Recover => {
+                let prepared = self.prepared_transactions();
+                return self.confirm(ticket, Ok(Confirmation::Recovered(prepared)));
+            }
+            // Nothing is ever ended heuristically.
+            Command::Forget { transaction } => Err(unknown(&transaction)),
+            Command::End { transaction } => self.end_part(connection, &transaction),
             Command::HandedOver { subscription, number } => {
+                self.look_at_slot((connection, subscription));
                 self.change_subscription((connection, subscription), |state| state.hand_over(number))
             }
             Command::Grant { subscription, credit } => {
                 self.change_subscription((connection, subscription), |state| state.grant(credit))
             }
-            Command::Drain { subscription } => {
-                // All that could be delivered has been: every step ends with it.
-                self.change_subscription((connection, subscription), Subscription::drain)
-            }
+            Command::Drain { subscription } => return self.drain((connection, subscription), ticket),
             Command::Begin { transaction } => self.begin(connection, transaction),
-            Command::Rollback { transaction, cause } => self.rollback(connection, transaction, cause),
+            Command::Rollback { transaction, cause } => self.rollback(connection, &transaction, cause),
             Command::OpenSession { session, mode } => self.open_session(connection, session, mode),
             Command::CloseSession { session } => {
                 let cause = Cause::failure("its session was closed before it was settled");
@@ -173,7 +207,13 @@ impl Machine {
                 self.open_producer(connection, producer, session, destination.as_ref())
             }
             Command::CloseProducer { producer } => self.close_producer(connection, producer),
-            Command::OpenSubscription(subscribe) => self.open_subscription(connection, *subscribe),
+            Command::OpenSubscription(subscribe) => {
+                let key = (connection, subscribe.subscription);
+                match self.open_subscription(connection, *subscribe) {
+                    Ok(()) => return self.confirm_when_served(key, ticket),
+                    Err(error) => Err(error),
+                }
+            }
             Command::CloseSubscription { subscription, last_handed_over } => {
                 self.close_subscription((connection, subscription), last_handed_over)
             }
@@ -203,29 +243,29 @@ impl Machine {
         }
     }
 
-    fn stored_batch(&mut self, batch: BatchId, outcome: Result<(), StoreError>) {
-        let outcome = outcome.map_err(|error| ProviderError::Store { reason: error.to_string() });
+    fn stored_batch(&mut self, batch: BatchId, outcome: &Result<(), StoreError>) {
+        let told =
+            outcome.as_ref().map_err(|error| ProviderError::Store { reason: error.to_string() }).copied();
         for waiting in self.batches.remove(&batch).unwrap_or_default() {
             match waiting {
                 OnStored::Confirm(ticket) => {
-                    self.confirm(ticket, outcome.clone().map(|()| Confirmation::Done));
+                    self.confirm(ticket, told.clone().map(|()| Confirmation::Done));
                 }
-                OnStored::Sent { target, held, ticket } => {
-                    match &outcome {
-                        Ok(()) => self.make_sent(target, held),
-                        Err(_) => self.memory.release(held),
-                    }
-                    self.confirm(ticket, outcome.clone().map(|()| Confirmation::Done));
-                }
+                OnStored::Sent { target, held, ticket } => self.sent(target, held, ticket, outcome),
                 // Visible even when the store failed: it has left its source, and nothing may be lost in memory.
-                OnStored::MovedIn { queue, held } => self.move_in(queue, held),
-                OnStored::Appended { transaction } => {
-                    if let Err(error) = &outcome {
-                        self.append_failed(&transaction, error);
+                OnStored::MovedIn { queue, mut held } => {
+                    if outcome.is_err() {
+                        Held::keep_body(&mut held);
+                    }
+                    self.move_in(queue, held);
+                }
+                OnStored::Staged { transaction } => {
+                    if let Err(error) = &told {
+                        self.staging_failed(&transaction, error);
                     }
                 }
-                OnStored::Committed { transaction, ticket } => {
-                    self.committed(&transaction, ticket, outcome.clone());
+                OnStored::Ended { transaction, ending, ticket } => {
+                    self.ended(&transaction, ending, ticket, told.clone());
                 }
             }
         }
@@ -233,6 +273,7 @@ impl Machine {
 
     /// Hands out what this step came to.
     fn finish(&mut self) -> Effects {
+        self.note_attempts();
         for key in self.talking.drain(..) {
             if let Some(connection) = self.connections.get_mut(&key) {
                 self.effects.deliveries.push((key, std::mem::take(&mut connection.outgoing)));
@@ -257,7 +298,6 @@ fn capability_of(command: &Command) -> Capability {
             Capability::TemporaryDestinations
         }
         Command::Unsubscribe { .. } => Capability::DurableSubscriptions,
-        Command::WatchEvents => Capability::Events,
-        _ => Capability::DistributedTransactions,
+        _ => Capability::Events,
     }
 }

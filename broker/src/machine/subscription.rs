@@ -6,8 +6,10 @@ use std::sync::Arc;
 use corriere_core::provider::Credit;
 use corriere_core::{RedeliveryPolicy, SessionId, SubscriptionId, TransactionId};
 
+use super::attempts::Noted;
 use super::queue::{Position, QueueKey};
 use super::step::ConnectionKey;
+use crate::store::AttemptSlot;
 
 /// A subscription of a connection.
 pub(super) type SubscriptionKey = (ConnectionKey, SubscriptionId);
@@ -28,6 +30,9 @@ pub(super) struct Subscription {
     pub(super) turn: u64,
     pub(super) is_in_ring: bool,
     pub(super) is_closed: bool,
+    /// Its slot for what it was handed, and what that says.
+    pub(super) slot: Option<AttemptSlot>,
+    pub(super) noted: Option<Noted>,
     credit: CreditState,
     in_flight: BTreeMap<u64, Delivered>,
     last_number: u64,
@@ -47,8 +52,15 @@ pub(super) struct Delivered {
 
 #[derive(Debug)]
 enum CreditState {
-    Window { prefetch: u64, extension: u64 },
-    Explicit { left: u64 },
+    Window {
+        prefetch: u64,
+        extension: u64,
+    },
+    /// Of what is `left`, `draining` is to be taken back.
+    Explicit {
+        left: u64,
+        draining: u64,
+    },
 }
 
 impl Subscription {
@@ -64,7 +76,7 @@ impl Subscription {
                 prefetch: u64::from(prefetch.max(1)),
                 extension: extension.map_or(u64::MAX, u64::from),
             },
-            Credit::Explicit => CreditState::Explicit { left: 0 },
+            Credit::Explicit => CreditState::Explicit { left: 0, draining: 0 },
         };
         Self {
             session,
@@ -76,6 +88,8 @@ impl Subscription {
             turn: 0,
             is_in_ring: false,
             is_closed: false,
+            slot: None,
+            noted: None,
             credit,
             in_flight: BTreeMap::new(),
             last_number: 0,
@@ -86,12 +100,17 @@ impl Subscription {
 
     /// Whether its credit allows one more message.
     pub(super) fn has_room(&self) -> bool {
+        self.room() > 0
+    }
+
+    /// How many more messages its credit allows.
+    pub(super) fn room(&self) -> u64 {
         match self.credit {
             CreditState::Window { prefetch, extension } => {
                 let window = prefetch.saturating_add(self.handed_over_unsettled.min(extension));
-                (self.in_flight.len() as u64) < window
+                window.saturating_sub(self.in_flight.len() as u64)
             }
-            CreditState::Explicit { left } => left > 0,
+            CreditState::Explicit { left, .. } => left,
         }
     }
 
@@ -104,21 +123,35 @@ impl Subscription {
     pub(super) fn deliver(&mut self, position: Position) -> u64 {
         self.last_number += 1;
         self.in_flight.insert(self.last_number, Delivered { position, locked_by: None });
-        if let CreditState::Explicit { left } = &mut self.credit {
+        if let CreditState::Explicit { left, draining } = &mut self.credit {
             *left -= 1;
+            *draining = draining.saturating_sub(1);
         }
         self.last_number
     }
 
     pub(super) fn grant(&mut self, credit: u32) {
-        if let CreditState::Explicit { left } = &mut self.credit {
+        if let CreditState::Explicit { left, .. } = &mut self.credit {
             *left = left.saturating_add(u64::from(credit));
         }
     }
 
-    pub(super) fn drain(&mut self) {
-        if let CreditState::Explicit { left } = &mut self.credit {
-            *left = 0;
+    /// Begins to take back the credit that is there now. Until it is taken, messages may come by it.
+    pub(super) fn begin_drain(&mut self) {
+        if let CreditState::Explicit { left, draining } = &mut self.credit {
+            *draining = *left;
+        }
+    }
+
+    /// Whether all credit is used that a drain is to take back.
+    pub(super) fn is_drained(&self) -> bool {
+        matches!(self.credit, CreditState::Explicit { draining: 0, .. })
+    }
+
+    /// Takes back what is left of the credit that was there when the last drain began.
+    pub(super) fn end_drain(&mut self) {
+        if let CreditState::Explicit { left, draining } = &mut self.credit {
+            *left -= std::mem::take(draining);
         }
     }
 
@@ -135,6 +168,16 @@ impl Subscription {
     /// Whether the delivery of this number reached the application.
     pub(super) fn was_handed_over(&self, number: u64) -> bool {
         number <= self.handed_over
+    }
+
+    /// The delivery that reached the application last, unless it is settled.
+    pub(super) fn handed_over_last(&self) -> Option<(u64, Position)> {
+        self.in_flight.get(&self.handed_over).map(|delivered| (self.handed_over, delivered.position))
+    }
+
+    /// Whether a delivery is not settled.
+    pub(super) fn has(&self, number: u64) -> bool {
+        self.in_flight.contains_key(&number)
     }
 
     /// The first delivery from `first` to `last` that nothing was said of yet.
@@ -163,7 +206,7 @@ impl Subscription {
     /// Ends a delivery that did not reach the application; explicit credit that went into it is free again.
     pub(super) fn take_back(&mut self, number: u64) {
         self.settle(number);
-        if let CreditState::Explicit { left } = &mut self.credit {
+        if let CreditState::Explicit { left, .. } = &mut self.credit {
             *left += 1;
         }
     }

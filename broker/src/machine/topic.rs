@@ -8,6 +8,7 @@ use corriere_core::{Destination, Timestamp};
 use super::Machine;
 use super::memory::Held;
 use super::queue::{Queue, QueueKey};
+use super::step::ConnectionKey;
 use super::subscription::SubscriptionKey;
 use crate::counts::Counts;
 
@@ -63,11 +64,11 @@ impl Machine {
     }
 
     /// Puts a message into the private queue of every subscription.
-    pub(super) fn publish(&mut self, topic: TopicKey, held: Arc<Held>) {
+    pub(super) fn publish(&mut self, topic: TopicKey, held: Arc<Held>, origin: Option<ConnectionKey>) {
         let bound: Vec<_> = self.topics[topic.0].bound.iter().map(|(key, queue)| (*key, *queue)).collect();
         for (subscription, queue) in bound {
             let Some(subscription_state) = self.subscriptions.get(&subscription) else { continue };
-            let is_own = subscription_state.no_local && held.origin == Some(subscription.0);
+            let is_own = subscription_state.no_local && origin == Some(subscription.0);
             if !subscription_state.is_closed && !is_own {
                 self.enqueue(queue, Arc::clone(&held));
             }

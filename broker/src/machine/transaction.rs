@@ -1,10 +1,12 @@
-//! Local transactions over sends and acknowledgements.
+//! Transactions over sends and acknowledgements: what they hold, and how it takes effect or does not. Their phases are in
+//! `two_phase`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use corriere_core::provider::{Capability, Cause, Confirmation, ProviderError, SendMessage};
-use corriere_core::{ConnectionId, TransactionId};
+use corriere_core::id::Xid;
+use corriere_core::provider::{Cause, Confirmation, ProviderError, SendMessage};
+use corriere_core::{MessageId, TransactionId};
 
 use super::Machine;
 use super::delivery::{Delay, Failure};
@@ -13,53 +15,77 @@ use super::queue::{Position, QueueKey};
 use super::sending::Target;
 use super::step::{ConnectionKey, OnStored, Ticket};
 use super::subscription::SubscriptionKey;
-use crate::store::{Removal, StoreOperation, StoreTransaction};
+use super::two_phase::{Ending, Phase};
+use crate::store::{StoreOperation, StoreTransaction};
 
-/// A transaction of a connection.
+/// A local transaction of a connection, or a distributed one under no connection.
 pub(super) type TransactionKey = (ConnectionKey, TransactionId);
+
+/// Stands for no connection; the edge counts from 1.
+const NOBODY: ConnectionKey = ConnectionKey(0);
+
+/// The key of what a connection calls so.
+pub(super) fn key_of(connection: ConnectionKey, transaction: &TransactionId) -> TransactionKey {
+    match transaction {
+        TransactionId::Local(_) => (connection, transaction.clone()),
+        TransactionId::Distributed(_) => key_of_distributed(transaction.clone()),
+    }
+}
+
+/// The key of a distributed transaction, which is the same for every connection.
+pub(super) fn key_of_distributed(transaction: TransactionId) -> TransactionKey {
+    (NOBODY, transaction)
+}
 
 /// What a transaction holds until its end.
 #[derive(Debug)]
 pub(super) struct Transaction {
-    /// The identity of the connection, which the store knows it by.
-    owner: ConnectionId,
-    /// Sends of it that wait for memory, by their numbers in the line.
+    /// The connection that works in it, and with which it ends; nobody's once it is prepared.
+    pub(super) owner: Option<ConnectionKey>,
+    /// The connection that its messages come from.
+    origin: Option<ConnectionKey>,
+    /// How the store knows it.
+    pub(super) name: StoreTransaction,
+    /// Whether the store has anything of it.
+    pub(super) is_stored: bool,
+    /// Sends of it that wait, by their numbers in the line.
     pub(super) parked: BTreeSet<u64>,
     sends: Vec<(Target, Arc<Held>)>,
     acknowledged: Vec<Acknowledged>,
     /// The first thing that failed in it; it can only be rolled back.
-    failure: Option<String>,
-    phase: Phase,
+    pub(super) failure: Option<String>,
+    pub(super) phase: Phase,
 }
 
-/// A delivery that a transaction settles when it commits.
+/// A message that a transaction settles when it commits.
 #[derive(Debug)]
 struct Acknowledged {
-    subscription: SubscriptionKey,
-    number: u64,
+    /// Whose delivery, under which number; of what was prepared in an earlier run this is not known.
+    delivery: Option<(SubscriptionKey, u64)>,
     queue: QueueKey,
     position: Position,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Phase {
-    Open,
-    /// The commit waits for sends that wait for memory.
-    Waiting(Ticket),
-    /// The commit is with the store.
-    Committing,
-}
-
 impl Transaction {
-    fn new(owner: ConnectionId) -> Self {
+    pub(super) fn new(owner: ConnectionKey, name: StoreTransaction) -> Self {
         Self {
-            owner,
+            owner: Some(owner),
+            origin: Some(owner),
+            name,
+            is_stored: false,
             parked: BTreeSet::new(),
             sends: Vec::new(),
             acknowledged: Vec::new(),
             failure: None,
             phase: Phase::Open,
         }
+    }
+
+    /// One that was prepared in an earlier run.
+    pub(super) fn recovered(xid: Xid, order: u64) -> Self {
+        let phase = Phase::Prepared { order };
+        let name = StoreTransaction::Distributed(xid);
+        Self { owner: None, origin: None, is_stored: true, phase, ..Self::new(NOBODY, name) }
     }
 
     /// Notes that something failed in it.
@@ -70,38 +96,27 @@ impl Transaction {
     pub(super) fn add_send(&mut self, target: Target, held: Arc<Held>) {
         self.sends.push((target, held));
     }
+
+    pub(super) fn add_recovered_acknowledgement(&mut self, queue: QueueKey, position: Position) {
+        self.acknowledged.push(Acknowledged { delivery: None, queue, position });
+    }
+
+    /// Whether there is nothing in it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.sends.is_empty() && self.acknowledged.is_empty()
+    }
 }
 
 impl Machine {
-    pub(super) fn begin(
-        &mut self,
-        connection: ConnectionKey,
-        transaction: TransactionId,
-    ) -> Result<(), ProviderError> {
-        if matches!(transaction, TransactionId::Distributed(_)) {
-            return Err(ProviderError::Unsupported(Capability::DistributedTransactions));
-        }
-        let key = (connection, transaction);
-        if self.transactions.contains_key(&key) {
-            return Err(ProviderError::Exists { what: format!("transaction {}", key.1) });
-        }
-        let owner = self.connections.get(&connection).ok_or(ProviderError::Lost)?.identity.clone();
-        self.transactions.insert(key, Transaction::new(owner));
-        Ok(())
-    }
-
-    /// Whether a transaction takes sends and acknowledgements.
+    /// Whether a transaction takes sends and acknowledgements of this connection.
     pub(super) fn check_open(
         &self,
         connection: ConnectionKey,
         transaction: &TransactionId,
     ) -> Result<(), ProviderError> {
-        if matches!(transaction, TransactionId::Distributed(_)) {
-            return Err(ProviderError::Unsupported(Capability::DistributedTransactions));
-        }
-        match self.transactions.get(&(connection, transaction.clone())) {
-            Some(Transaction { phase: Phase::Open, .. }) => Ok(()),
-            _ => Err(ProviderError::Unknown { what: format!("transaction {transaction}") }),
+        match self.transactions.get(&key_of(connection, transaction)) {
+            Some(state) if state.phase == Phase::Open && state.owner == Some(connection) => Ok(()),
+            _ => Err(unknown(transaction)),
         }
     }
 
@@ -114,8 +129,8 @@ impl Machine {
         error: &ProviderError,
     ) {
         if let Some(transaction) = transaction
-            && let Some(transaction) = self.transactions.get_mut(&(connection, transaction.clone()))
-            && transaction.phase == Phase::Open
+            && self.check_open(connection, transaction).is_ok()
+            && let Some(transaction) = self.transactions.get_mut(&key_of(connection, transaction))
         {
             transaction.fail(error);
         }
@@ -127,168 +142,103 @@ impl Machine {
         connection: ConnectionKey,
         send: &SendMessage,
     ) -> Option<&mut Transaction> {
-        self.transactions.get_mut(&(connection, send.transaction.clone()?))
+        self.transactions.get_mut(&key_of(connection, send.transaction.as_ref()?))
     }
 
-    /// Has a delivery settled when a transaction commits.
+    /// How the store names a transaction, which has something of it from now on.
+    pub(super) fn store_transaction(&mut self, key: &TransactionKey) -> Option<StoreTransaction> {
+        let transaction = self.transactions.get_mut(key)?;
+        transaction.is_stored = true;
+        Some(transaction.name.clone())
+    }
+
+    /// Has a delivery settled when a transaction commits. The store is told at once, so that a commit is small however
+    /// much it settles. Answers whether the store was told anything.
     pub(super) fn settle_in_transaction(
         &mut self,
-        transaction: &TransactionKey,
+        key: &TransactionKey,
         subscription: SubscriptionKey,
         number: u64,
         position: Position,
-    ) {
-        let Some(state) = self.subscriptions.get_mut(&subscription) else { return };
-        let Some(transaction_state) = self.transactions.get_mut(transaction) else { return };
-        state.lock(number, Some(transaction.1.clone()));
+    ) -> bool {
+        let Some(state) = self.subscriptions.get_mut(&subscription) else { return false };
+        let Some(transaction) = self.transactions.get_mut(key) else { return false };
+        state.lock(number, Some(key.1.clone()));
         let queue = state.queue;
-        transaction_state.acknowledged.push(Acknowledged { subscription, number, queue, position });
-    }
-
-    pub(super) fn commit(
-        &mut self,
-        connection: ConnectionKey,
-        ticket: Ticket,
-        transaction: TransactionId,
-        one_phase: bool,
-    ) {
-        let checked = self.check_open(connection, &transaction).and_then(|()| {
-            // Nothing can be prepared yet, so a second phase never has a first.
-            if one_phase {
-                Ok(())
-            } else {
-                Err(ProviderError::NotPrepared { transaction: transaction.to_string() })
-            }
-        });
-        if let Err(error) = checked {
-            self.confirm(ticket, Err(error));
-            return;
-        }
-        let key = (connection, transaction);
-        if let Some(transaction) = self.transactions.get_mut(&key) {
-            transaction.phase = Phase::Waiting(ticket);
-        }
-        self.commit_if_waiting(&key);
-    }
-
-    /// Goes on with a commit that waits for nothing more.
-    pub(super) fn commit_if_waiting(&mut self, key: &TransactionKey) {
-        let Some(transaction) = self.transactions.get(key) else { return };
-        let Phase::Waiting(ticket) = transaction.phase else { return };
-        if let Some(reason) = transaction.failure.clone() {
-            self.undo(key, None, &reason);
-            self.confirm(ticket, Err(rolled_back(key, &reason)));
-            return;
-        }
-        if !transaction.parked.is_empty() {
-            return;
-        }
-        let Some(name) = self.store_transaction(key) else { return };
-        let removals: Vec<_> = transaction
-            .acknowledged
-            .iter()
-            .filter_map(|acknowledged| self.stored(acknowledged.queue, acknowledged.position))
-            .map(|stored| StoreOperation::Remove {
-                stored,
-                reason: Removal::Acknowledged,
-                transaction: Some(name.clone()),
-            })
-            .collect();
-        if removals.is_empty() && !self.has_stored_sends(key) {
-            self.apply(key);
-            self.confirm(ticket, Ok(Confirmation::Done));
-            return;
-        }
-        self.operations.extend(removals);
-        self.operations.push(StoreOperation::Commit(name));
-        self.on_stored.push(OnStored::Committed { transaction: key.clone(), ticket });
+        let delivery = Some((subscription, number));
+        transaction.acknowledged.push(Acknowledged { delivery, queue, position });
+        let name = transaction.name.clone();
+        let is_stored = self.stage_removal(queue, position, name);
         if let Some(transaction) = self.transactions.get_mut(key) {
-            transaction.phase = Phase::Committing;
+            transaction.is_stored |= is_stored;
         }
+        is_stored
     }
 
-    /// The store failed with a send of a transaction.
-    pub(super) fn append_failed(&mut self, key: &TransactionKey, error: &ProviderError) {
+    /// The store failed with a part of a transaction.
+    pub(super) fn staging_failed(&mut self, key: &TransactionKey, error: &ProviderError) {
         if let Some(transaction) = self.transactions.get_mut(key) {
             transaction.fail(error);
-            self.commit_if_waiting(key);
+            self.end_if_waiting(key);
         }
     }
 
-    fn has_stored_sends(&self, key: &TransactionKey) -> bool {
-        self.transactions.get(key).is_some_and(|transaction| {
-            transaction.sends.iter().any(|(target, held)| match target {
-                Target::Queue(queue) => self.queues.get(queue).is_some_and(|queue| queue.stores(held)),
-                Target::Topic(_) => false,
-            })
-        })
+    /// Notes the sequences of what a transaction has stored, so that it is not sent again.
+    pub(super) fn note_stored_sends(&mut self, key: &TransactionKey) {
+        let Some(transaction) = self.transactions.get(key) else { return };
+        let stored = transaction
+            .sends
+            .iter()
+            .filter(|(target, held)| matches!(target, Target::Queue(_)) && held.is_persistent);
+        let ids: Vec<MessageId> = stored
+            .filter_map(|(_, held)| held.body().and_then(|body| body.headers().message_id.clone()))
+            .collect();
+        for id in ids {
+            self.producers.note(&id);
+        }
     }
 
-    /// The store is done with a commit.
-    pub(super) fn committed(
-        &mut self,
-        key: &TransactionKey,
-        ticket: Ticket,
-        outcome: Result<(), ProviderError>,
-    ) {
-        let failure = self.transactions.get(key).and_then(|transaction| transaction.failure.clone());
-        let failure = failure.or_else(|| outcome.err().map(|error| error.to_string()));
-        match failure {
-            None => {
-                self.apply(key);
-                self.confirm(ticket, Ok(Confirmation::Done));
-            }
-            Some(reason) => {
-                self.undo(key, None, &reason);
-                self.confirm(ticket, Err(rolled_back(key, &reason)));
-            }
+    /// Clears what is noted of deliveries that a transaction settles.
+    pub(super) fn clear_slots_of(&mut self, key: &TransactionKey) {
+        let Some(transaction) = self.transactions.get(key) else { return };
+        let settled: Vec<_> = transaction
+            .acknowledged
+            .iter()
+            .filter_map(|acknowledged| Some((acknowledged.delivery?.0, acknowledged.position)))
+            .collect();
+        for (subscription, position) in settled {
+            self.clear_slot_of(subscription, position);
         }
     }
 
     /// Makes all of a transaction take effect.
-    fn apply(&mut self, key: &TransactionKey) {
+    pub(super) fn apply(&mut self, key: &TransactionKey) {
+        self.note_stored_sends(key);
         let Some(transaction) = self.transactions.remove(key) else { return };
-        for acknowledged in transaction.acknowledged {
-            self.remove_settled(acknowledged.queue, acknowledged.position);
-            if let Some(subscription) = self.subscriptions.get_mut(&acknowledged.subscription) {
-                subscription.settle(acknowledged.number);
+        for Acknowledged { delivery, queue, position } in transaction.acknowledged {
+            self.remove_settled(queue, position);
+            let Some((subscription, number)) = delivery else { continue };
+            if let Some(subscription) = self.subscriptions.get_mut(&subscription) {
+                subscription.settle(number);
             }
-            self.attend(acknowledged.subscription);
-            self.forget_if_done(acknowledged.subscription);
+            self.attend(subscription);
+            self.forget_if_done(subscription);
         }
         for (target, held) in transaction.sends {
-            self.make_sent(target, held);
+            self.make_sent(target, held, transaction.origin);
         }
     }
 
-    pub(super) fn rollback(
-        &mut self,
-        connection: ConnectionKey,
-        transaction: TransactionId,
-        cause: Option<Cause>,
-    ) -> Result<(), ProviderError> {
-        if matches!(transaction, TransactionId::Distributed(_)) {
-            return Err(ProviderError::Unsupported(Capability::DistributedTransactions));
-        }
-        let key = (connection, transaction);
-        match self.transactions.get(&key) {
-            None | Some(Transaction { phase: Phase::Committing, .. }) => {
-                Err(ProviderError::Unknown { what: format!("transaction {}", key.1) })
-            }
-            Some(_) => {
-                self.roll_back(&key, cause);
-                Ok(())
-            }
-        }
-    }
-
-    /// Rolls back what is open of a connection that ends. A commit that the store has goes its way.
+    /// Rolls back what is open of a connection that ends. What the store has been asked to commit or to prepare goes its
+    /// way, and what is prepared stays.
     pub(super) fn roll_back_all(&mut self, connection: ConnectionKey, cause: &Cause) {
-        let open: Vec<_> = self
-            .transactions
-            .range((connection, TransactionId::Local(0))..)
-            .take_while(|((owner, _), _)| *owner == connection)
-            .filter(|(_, transaction)| transaction.phase != Phase::Committing)
+        let local = self.transactions.range((connection, TransactionId::Local(0))..);
+        let local = local.take_while(|((owner, _), _)| *owner == connection);
+        let distributed = self.transactions.range((NOBODY, TransactionId::Local(0))..);
+        let distributed = distributed.take_while(|((owner, _), _)| *owner == NOBODY);
+        let open: Vec<_> = local
+            .chain(distributed)
+            .filter(|(_, transaction)| transaction.owner == Some(connection) && transaction.may_be_undone())
             .map(|(key, _)| key.clone())
             .collect();
         for key in open {
@@ -296,11 +246,11 @@ impl Machine {
         }
     }
 
-    fn roll_back(&mut self, key: &TransactionKey, cause: Option<Cause>) {
+    pub(super) fn roll_back(&mut self, key: &TransactionKey, cause: Option<Cause>) {
         let reason = cause
             .as_ref()
             .map_or_else(|| Arc::from("its client asked for it"), |cause| Arc::clone(&cause.text));
-        if let Some(Transaction { phase: Phase::Waiting(ticket), .. }) = self.transactions.get(key) {
+        if let Some(Transaction { phase: Phase::Waiting(_, ticket), .. }) = self.transactions.get(key) {
             let ticket = *ticket;
             self.confirm(ticket, Err(rolled_back(key, &reason)));
         }
@@ -308,7 +258,7 @@ impl Machine {
     }
 
     /// Makes nothing of a transaction take effect.
-    fn undo(&mut self, key: &TransactionKey, cause: Option<Cause>, reason: &str) {
+    pub(super) fn undo(&mut self, key: &TransactionKey, cause: Option<Cause>, reason: &str) {
         let parked =
             self.transactions.get_mut(key).map(|transaction| std::mem::take(&mut transaction.parked));
         for number in parked.unwrap_or_default() {
@@ -316,45 +266,94 @@ impl Machine {
                 self.confirm(parked.ticket, Err(rolled_back(key, reason)));
             }
         }
-        if self.has_stored_sends(key)
-            && let Some(name) = self.store_transaction(key)
-        {
-            self.operations.push(StoreOperation::Rollback(name));
-        }
         let Some(transaction) = self.transactions.remove(key) else { return };
+        if transaction.is_stored {
+            self.operations.push(StoreOperation::Rollback(transaction.name));
+        }
         for (_, held) in transaction.sends {
             self.memory.release(held);
         }
         let cause = cause.unwrap_or_else(|| Cause::failure("its transaction was rolled back"));
-        for Acknowledged { subscription: owner, number, queue, position } in transaction.acknowledged {
-            let Some(subscription) = self.subscriptions.get_mut(&owner) else { continue };
-            subscription.lock(number, None);
-            if !subscription.is_closed {
-                continue;
+        for Acknowledged { delivery, queue, position } in transaction.acknowledged {
+            self.unsettle(delivery, queue, position, &cause);
+        }
+    }
+
+    /// Undoes an acknowledgement: the message stays with its subscription, or comes back where that is gone.
+    fn unsettle(
+        &mut self,
+        delivery: Option<(SubscriptionKey, u64)>,
+        queue: QueueKey,
+        position: Position,
+        cause: &Cause,
+    ) {
+        let (policy, was_handed_over) = match delivery {
+            None => (Arc::clone(&self.policy), true),
+            Some((owner, number)) => {
+                let Some(subscription) = self.subscriptions.get_mut(&owner) else { return };
+                subscription.lock(number, None);
+                if !subscription.is_closed {
+                    return;
+                }
+                subscription.settle(number);
+                (Arc::clone(&subscription.policy), subscription.was_handed_over(number))
             }
-            subscription.settle(number);
-            if subscription.was_handed_over(number) {
-                let policy = Arc::clone(&subscription.policy);
-                let failure =
-                    Failure { cause: &cause, policy: &policy, delay: Delay::None, reserved_for: None };
-                self.give_back_failed(queue, position, &failure);
-            } else {
-                self.give_back_unseen(queue, position);
-            }
+        };
+        if was_handed_over {
+            let failure = Failure { cause, policy: &policy, delay: Delay::None, reserved_for: None };
+            self.give_back_failed(queue, position, &failure);
+        } else {
+            self.give_back_unseen(queue, position);
+        }
+        if let Some((owner, _)) = delivery {
             self.forget_if_done(owner);
         }
     }
 
-    /// How the store names a transaction.
-    pub(super) fn store_transaction(&self, key: &TransactionKey) -> Option<StoreTransaction> {
-        let owner = self.transactions.get(key)?.owner.clone();
-        Some(match &key.1 {
-            TransactionId::Local(number) => StoreTransaction::Local(owner, *number),
-            TransactionId::Distributed(xid) => StoreTransaction::Distributed(xid.clone()),
-        })
+    /// The store is done with the end of a transaction.
+    pub(super) fn ended(
+        &mut self,
+        key: &TransactionKey,
+        ending: Ending,
+        ticket: Ticket,
+        outcome: Result<(), ProviderError>,
+    ) {
+        let Some(transaction) = self.transactions.get_mut(key) else { return };
+        if let (Ending::CommitPrepared { order }, Err(error)) = (&ending, &outcome) {
+            // It was promised that it can be committed, so it waits for the next try.
+            transaction.phase = Phase::Prepared { order: *order };
+            self.confirm(ticket, Err(error.clone()));
+            return;
+        }
+        let failure = transaction.failure.clone().or_else(|| outcome.err().map(|error| error.to_string()));
+        if let Some(reason) = failure {
+            self.undo(key, None, &reason);
+            self.confirm(ticket, Err(rolled_back(key, &reason)));
+        } else if ending == Ending::Prepare {
+            self.prepared(key, ticket);
+        } else {
+            self.apply(key);
+            self.confirm(ticket, Ok(Confirmation::Done));
+        }
+    }
+
+    /// Has the store end a transaction.
+    pub(super) fn hand_to_store(&mut self, key: &TransactionKey, ending: Ending, ticket: Ticket) {
+        let Some(transaction) = self.transactions.get_mut(key) else { return };
+        let operation = match (&ending, &transaction.name) {
+            (Ending::Prepare, StoreTransaction::Distributed(xid)) => StoreOperation::Prepare(xid.clone()),
+            (_, name) => StoreOperation::Commit(name.clone()),
+        };
+        transaction.phase = Phase::WithStore;
+        self.operations.push(operation);
+        self.on_stored.push(OnStored::Ended { transaction: key.clone(), ending, ticket });
     }
 }
 
-fn rolled_back(key: &TransactionKey, reason: &str) -> ProviderError {
+pub(super) fn unknown(transaction: &TransactionId) -> ProviderError {
+    ProviderError::Unknown { what: format!("transaction {transaction}") }
+}
+
+pub(super) fn rolled_back(key: &TransactionKey, reason: &str) -> ProviderError {
     ProviderError::RolledBack { transaction: key.1.to_string(), reason: reason.to_owned() }
 }

@@ -4,4 +4,5 @@
 
 mod performing;
 mod reaching;
+mod storing;
 mod support;

@@ -3,17 +3,19 @@
 use std::cell::Cell;
 use std::future::Future;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use corriere_broker::store::{MessageStore, StoreError};
+use corriere_broker::store::{
+    Attempt, AttemptSlot, Completion, MessageStore, StoreError, StoreOperation, StoredId,
+};
 use corriere_broker::{Broker, Settings};
 use corriere_core::provider::{
     AckKind, Command, DeliverySink, Dispatch, Event, Provider, ProviderConnection, ProviderError, Receipt,
 };
-use corriere_core::{Clock, DeliveryMode};
+use corriere_core::{Clock, DeliveryMode, SubscriptionId};
 
 use crate::support::*;
 
@@ -320,4 +322,46 @@ async fn many_threads_lose_nothing_and_keep_each_producers_order() {
         assert_eq!(own, (0..500).map(|number| producer * 1_000 + number).collect::<Vec<_>>());
     }
     assert!(broker.counts(&orders()).unwrap().are_conserved());
+}
+
+/// Is at its second batch until it is let go, and says what was noted.
+#[derive(Debug)]
+struct BusyStore {
+    batches: AtomicU64,
+    busy: Barrier,
+    noted: Mutex<Vec<Option<Attempt>>>,
+}
+
+impl MessageStore for BusyStore {
+    fn submit(&self, _: Vec<StoreOperation>, completion: Completion) {
+        if self.batches.fetch_add(1, Ordering::Relaxed) == 1 {
+            self.busy.wait();
+            self.busy.wait();
+        }
+        completion(Ok(()));
+    }
+
+    fn note_attempt(&self, _: AttemptSlot, attempt: Option<Attempt>) {
+        self.noted.lock().unwrap().push(attempt);
+    }
+}
+
+#[tokio::test]
+async fn a_hand_over_is_noted_when_the_call_returns_though_somebody_else_performs() {
+    let store = BusyStore { batches: AtomicU64::new(0), busy: Barrier::new(2), noted: Mutex::default() };
+    let store = Arc::new(store);
+    let as_store = Arc::clone(&store) as Arc<dyn MessageStore>;
+    let _broker = Broker::start("noted_at_once", Settings::default(), as_store, Clock::system()).unwrap();
+    let (connection, sink) = connect("noted_at_once").await;
+    assert_eq!(within(connection.submit(send(message(1)))).await, DONE);
+    sink.wait_for(1).await;
+    let sender = Arc::clone(&connection);
+    let performer = std::thread::spawn(move || drop(sender.submit(send(message(2)))));
+    store.busy.wait();
+    // From here on the other thread performs, and does not get on.
+    drop(connection.submit(Command::HandedOver { subscription: SubscriptionId(1), number: 1 }));
+    let noted = store.noted.lock().unwrap().clone();
+    store.busy.wait();
+    performer.join().unwrap();
+    assert_eq!(noted, [Some(Attempt { stored: StoredId(1), delivery: 1 })]);
 }

@@ -1,7 +1,7 @@
 //! Sinks, stores and commands.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
@@ -119,10 +119,13 @@ pub(crate) fn orders() -> Destination {
     Destination::queue("orders").unwrap()
 }
 
+/// Each message is of a producer of its own, so that none is one that was sent before.
 pub(crate) fn message(sequence: u64) -> Message {
+    static PRODUCERS: AtomicU64 = AtomicU64::new(0);
+    let producer = format!("p{}", PRODUCERS.fetch_add(1, Ordering::Relaxed));
     let mut message = Message::text("body");
     message.headers_mut().destination = Some(orders());
-    message.headers_mut().message_id = Some(MessageId { producer: "p".into(), sequence });
+    message.headers_mut().message_id = Some(MessageId { producer: producer.into(), sequence });
     message
 }
 

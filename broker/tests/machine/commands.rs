@@ -2,15 +2,9 @@
 
 use corriere_broker::machine::{ConnectionKey, Input};
 use corriere_core::provider::{AckKind, Capability, Command, ProviderError, SessionMode};
-use corriere_core::{
-    Destination, DestinationKind, ProducerId, SessionId, SubscriptionId, TransactionId, Xid,
-};
+use corriere_core::{Destination, DestinationKind, ProducerId, SessionId, SubscriptionId, TransactionId};
 
 use super::world::*;
-
-fn branch() -> TransactionId {
-    TransactionId::Distributed(Xid { format: 1, global: "g".into(), branch: "b".into() })
-}
 
 #[test]
 fn what_is_not_there_yet_is_refused_by_its_capability_and_leaves_nothing() {
@@ -45,14 +39,6 @@ fn what_is_not_there_yet_is_refused_by_its_capability_and_leaves_nothing() {
         (send(message(&temporary, 1), None), Capability::TemporaryDestinations),
         (Command::Unsubscribe { name: "d".into() }, Capability::DurableSubscriptions),
         (Command::WatchEvents, Capability::Events),
-        (Command::Recover, Capability::DistributedTransactions),
-        (Command::Begin { transaction: branch() }, Capability::DistributedTransactions),
-        (Command::End { transaction: branch() }, Capability::DistributedTransactions),
-        (Command::Prepare { transaction: branch() }, Capability::DistributedTransactions),
-        (Command::Commit { transaction: branch(), one_phase: false }, Capability::DistributedTransactions),
-        (Command::Rollback { transaction: branch(), cause: None }, Capability::DistributedTransactions),
-        (Command::Forget { transaction: branch() }, Capability::DistributedTransactions),
-        (send(message(&orders, 1), Some(branch())), Capability::DistributedTransactions),
     ];
     for (command, capability) in refused {
         let what = format!("{command:?}");

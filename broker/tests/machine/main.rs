@@ -3,13 +3,18 @@
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 
 mod acknowledgement;
+mod bodies;
 mod commands;
 mod dead_letters;
 mod dispatch;
 mod expiry;
 mod memory;
+mod reading_back;
+mod recovery;
 mod redelivery;
+mod store_full;
 mod storing;
 mod topics;
 mod transactions;
+mod two_phase;
 mod world;

@@ -108,6 +108,8 @@ fn a_commit_that_the_store_fails_is_rolled_back() {
     world.send_in(connection, 1, message(&orders, 2));
     let commit = world.commit(connection, 1);
     assert_eq!(world.outcome(commit), None);
+    // The acknowledgement and the send.
+    world.store(Ok(()));
     world.store(Ok(()));
     world.store(Err(StoreError::Io("disk is full".to_owned())));
     assert!(is_rolled_back(world.outcome(commit)));

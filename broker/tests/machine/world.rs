@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use corriere_broker::machine::{BatchId, ConnectionKey, Effects, Input, Machine, Ticket};
-use corriere_broker::store::{StoreError, StoreOperation};
+use corriere_broker::machine::{BatchId, ConnectionKey, Effects, Input, Machine, SetAside, Ticket};
+use corriere_broker::store::{Attempt, AttemptSlot, Recovered, StoreError, StoreOperation, StoredId};
 use corriere_broker::{Counts, Settings};
 use corriere_core::provider::{
     Ack, AckKind, Cause, Command, Confirmation, Credit, Dispatch, ProviderError, SendMessage, SessionMode,
@@ -38,6 +39,11 @@ pub(crate) struct World {
     /// Whether batches wait for [`World::store`]; otherwise each is stored at once.
     pub(crate) hold_store: bool,
     pub(crate) wake_at: Option<Timestamp>,
+    /// What is to be read back.
+    pub(crate) loads: Vec<StoredId>,
+    pub(crate) set_aside: Vec<SetAside>,
+    /// What slots were told, in order.
+    pub(crate) attempts: Vec<(AttemptSlot, Option<Attempt>)>,
     outcomes: BTreeMap<Ticket, Outcome>,
     inboxes: BTreeMap<(ConnectionKey, SubscriptionId), Vec<Dispatch>>,
     last_ticket: u64,
@@ -66,12 +72,14 @@ pub(crate) fn poison() -> AckKind {
     AckKind::Poison { cause: Cause { listener: Some("on_order".into()), ..Cause::failure("E1") } }
 }
 
-/// A persistent message.
+/// A persistent message, each of a producer of its own, so that none is one that was sent before.
 pub(crate) fn message(destination: &Destination, sequence: u64) -> Message {
+    static PRODUCERS: AtomicU64 = AtomicU64::new(0);
+    let producer = format!("ID:test-{}", PRODUCERS.fetch_add(1, Ordering::Relaxed));
     let mut message = Message::text(format!("m{sequence}"));
     let headers = message.headers_mut();
     headers.destination = Some(destination.clone());
-    headers.message_id = Some(MessageId { producer: "ID:test".into(), sequence });
+    headers.message_id = Some(MessageId { producer: producer.into(), sequence });
     message
 }
 
@@ -113,8 +121,20 @@ impl World {
     }
 
     pub(crate) fn with(settings: Settings) -> Self {
+        Self::on(Machine::new(settings))
+    }
+
+    /// On a store that brings bodies back.
+    pub(crate) fn loading(settings: Settings) -> Self {
+        Self::on(Machine::recovered(settings, Recovered::default(), true))
+    }
+
+    pub(crate) fn on(machine: Machine) -> Self {
         Self {
-            machine: Machine::new(settings),
+            machine,
+            loads: Vec::new(),
+            set_aside: Vec::new(),
+            attempts: Vec::new(),
             now: Timestamp(1_000_000),
             unstored: VecDeque::new(),
             operations: Vec::new(),
@@ -143,6 +163,9 @@ impl World {
             self.unstored.push_back(batch);
             self.operations.extend(operations);
         }
+        self.loads.extend(effects.load);
+        self.set_aside.extend(effects.set_aside);
+        self.attempts.extend(effects.attempts);
         for (connection, batch) in effects.deliveries {
             assert!(!batch.is_empty(), "a delivery of nothing");
             for dispatch in batch {
@@ -157,6 +180,27 @@ impl World {
             assert!(counts.are_conserved(), "{destination}: {counts:?}");
             assert!(counts.in_flight <= counts.pending, "{destination}: {counts:?}");
         }
+    }
+
+    /// The message that was stored under a name.
+    pub(crate) fn stored_message(&self, wanted: StoredId) -> Option<Arc<Message>> {
+        self.operations.iter().find_map(|operation| match operation {
+            StoreOperation::Append { stored, message, .. } if *stored == wanted => Some(Arc::clone(message)),
+            _ => None,
+        })
+    }
+
+    /// Brings back all that was asked for, and all that is asked for by that. Answers how many these were.
+    pub(crate) fn bring_back(&mut self) -> usize {
+        let mut count = 0;
+        while !self.loads.is_empty() {
+            let wanted = std::mem::take(&mut self.loads);
+            count += wanted.len();
+            let messages =
+                wanted.into_iter().map(|stored| (stored, Ok(self.stored_message(stored).unwrap()))).collect();
+            self.step(Input::Loaded { messages });
+        }
+        count
     }
 
     /// The store is done with the oldest batch.
@@ -183,6 +227,10 @@ impl World {
         let ticket = Ticket(self.last_ticket);
         self.step(Input::Command { connection, ticket, command });
         ticket
+    }
+
+    pub(crate) fn forget_outcomes(&mut self) {
+        self.outcomes.clear();
     }
 
     /// What a command has come to by now.
@@ -248,7 +296,9 @@ impl World {
         let subscription = SubscriptionId(self.last_number);
         let redelivery = redelivery.map(Into::into);
         let subscribe = Subscribe { redelivery, ..subscribe(session, subscription, destination, credit) };
-        self.done(connection, Command::OpenSubscription(Box::new(subscribe)));
+        // Confirmed by now, unless bodies have to be read back for it.
+        let ticket = self.submit(connection, Command::OpenSubscription(Box::new(subscribe)));
+        assert!(self.outcome(ticket).is_none_or(|outcome| *outcome == Ok(Confirmation::Done)));
         Consumer { connection, session, subscription }
     }
 

@@ -4,16 +4,16 @@ use corriere_broker::machine::ConnectionKey;
 use corriere_core::provider::{Ack, AckKind, Cause, CauseKind};
 use std::time::Duration;
 
-use super::entry::{Death, SubscriptionKey, TransactionKey};
+use super::entry::{Death, SubscriptionKey, TransactionKey, key_of};
 use super::fate::Return;
 use super::{Answer, Model};
 
 impl Model {
     pub(super) fn acknowledge(&mut self, connection: ConnectionKey, ack: &Ack) -> Answer {
         let key = (connection, ack.subscription);
-        let transaction = ack.transaction.as_ref().map(|id| (connection, id.clone()));
+        let transaction = ack.transaction.as_ref().map(|id| key_of(connection, id));
         if let Some(transaction) = &transaction
-            && self.transaction_mut(transaction).is_none_or(|transaction| transaction.commit.is_some())
+            && self.open_transaction(connection, transaction).is_none()
         {
             return Answer::Refused;
         }

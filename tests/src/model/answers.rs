@@ -1,12 +1,13 @@
 //! The receipts: which are owed, which may not come yet.
 
 use corriere_broker::machine::{BatchId, ConnectionKey, Ticket};
+use corriere_core::id::Xid;
 use corriere_core::provider::{Confirmation, ProviderError};
 
 use super::{Judgement, violation};
 
 /// What a receipt must say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// That it is done.
     Done,
@@ -14,6 +15,14 @@ pub enum Answer {
     Unknown,
     /// That memory stayed full.
     MemoryFull,
+    /// That the store stayed full.
+    StoreFull,
+    /// That one of both did.
+    NoRoom,
+    /// The vote of a prepare.
+    Prepared(bool),
+    /// The prepared transactions.
+    Recovered(Vec<Xid>),
     /// That the transaction was rolled back.
     RolledBack,
     /// That it was refused, for whatever reason.
@@ -23,10 +32,18 @@ pub enum Answer {
 }
 
 impl Answer {
-    fn is_said_by(self, outcome: &Result<Confirmation, ProviderError>) -> bool {
+    fn is_said_by(&self, outcome: &Result<Confirmation, ProviderError>) -> bool {
         match self {
             Self::Done => matches!(outcome, Ok(Confirmation::Done)),
             Self::Unknown => matches!(outcome, Err(ProviderError::Unknown { .. })),
+            Self::StoreFull => matches!(outcome, Err(ProviderError::StoreFull { .. })),
+            Self::NoRoom => {
+                matches!(outcome, Err(ProviderError::MemoryFull { .. } | ProviderError::StoreFull { .. }))
+            }
+            Self::Prepared(must_commit) => {
+                *outcome == Ok(Confirmation::Prepared { must_commit: *must_commit })
+            }
+            Self::Recovered(xids) => *outcome == Ok(Confirmation::Recovered(xids.clone())),
             Self::MemoryFull => matches!(outcome, Err(ProviderError::MemoryFull { .. })),
             Self::RolledBack => matches!(outcome, Err(ProviderError::RolledBack { .. })),
             Self::Refused => outcome.is_err(),
@@ -65,22 +82,15 @@ impl Tickets {
     }
 
     /// In this step `ticket` must be answered so, unless its connection has ended.
-    pub(super) fn owe_if_heard(&mut self, ticket: Ticket, answer: Answer) {
+    pub(super) fn owe_if_heard(&mut self, ticket: Ticket, answer: &Answer) {
         for open in self.0.iter_mut().filter(|open| open.ticket == ticket && open.state != State::Dropped) {
-            open.state = State::Owed(answer);
+            open.state = State::Owed(answer.clone());
         }
     }
 
     /// `ticket` must not be answered before the model says so.
     pub(super) fn hold(&mut self, connection: ConnectionKey, ticket: Ticket) {
         self.set(connection, ticket, State::Held);
-    }
-
-    /// As [`Tickets::hold`], for a ticket that may be known already.
-    pub(super) fn hold_if_new(&mut self, connection: ConnectionKey, ticket: Ticket) {
-        if !self.0.iter().any(|open| open.ticket == ticket) {
-            self.hold(connection, ticket);
-        }
     }
 
     /// `ticket` is to be answered with success, at the latest when the store has nothing more to do.
@@ -104,6 +114,11 @@ impl Tickets {
                 batches.retain(|waiting| *waiting != batch);
             }
         }
+    }
+
+    /// Nobody is there any more who would hear.
+    pub(super) fn forget_all(&mut self) {
+        self.0.clear();
     }
 
     /// The open receipts of a connection that ends may be fulfilled or dropped.

@@ -40,7 +40,11 @@ impl Model {
             Input::Command { command, .. } => matches!(command, Command::Send(_) | Command::Begin { .. }),
             Input::Stored { outcome, .. } => outcome.is_ok(),
             Input::Connect { .. } => true,
-            Input::Vanished { .. } | Input::Tick => false,
+            Input::Vanished { .. }
+            | Input::Tick
+            | Input::Loaded { .. }
+            | Input::StoreFull { .. }
+            | Input::StoreRoom => false,
         };
         if !only_sends {
             self.runs.clear();
@@ -52,6 +56,7 @@ impl Model {
         for subscription in self.subscriptions.iter().filter(|subscription| subscription.is_open) {
             if self.has_room(subscription)
                 && let Some(index) = self.next_for(subscription)
+                && !self.is_loading(index)
             {
                 violation!("{} is left lying although {subscription:?} has room", self.entries[index].id());
             }
@@ -115,7 +120,7 @@ impl Model {
     /// When something happens by itself.
     #[must_use]
     pub fn next_due(&self) -> Option<Timestamp> {
-        let lying = || self.entries.iter().filter(|entry| entry.holder.is_none());
+        let lying = || self.entries.iter().filter(|entry| entry.is_lying());
         let has_taker = |place: &Place| {
             self.subscriptions.iter().any(|subscription| subscription.is_open && subscription.place == *place)
         };
@@ -153,6 +158,9 @@ impl Model {
     /// # Errors
     /// What is left.
     pub fn check_end(&self) -> Judgement {
+        if !self.transactions.is_empty() {
+            violation!("transactions never ended: {:?}", self.transactions);
+        }
         if let Some(entry) = self.entries.first() {
             violation!("{} is still there: {entry:?}", entry.id());
         }

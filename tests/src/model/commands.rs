@@ -1,13 +1,14 @@
 //! Inputs: what happens to the broker.
 
 use corriere_broker::machine::{BatchId, ConnectionKey, Input, Ticket};
-use corriere_broker::store::StoreOperation;
+use corriere_broker::store::{StoreOperation, StoreTransaction, StoredId};
+use corriere_core::id::Xid;
 use corriere_core::provider::{Cause, Command, Credit, Subscribe};
 use corriere_core::{Destination, MessageId, SessionId, Timestamp, TransactionId};
 
-use super::entry::{Death, Place, SubscriptionKey, id_of};
+use super::entry::{Death, Place, SubscriptionKey, id_of, key_of};
 use super::fate::Return;
-use super::session::{Connection, Entering, Origin, Producer, Session, Subscription};
+use super::session::{Connection, End, Entering, Origin, Producer, Session, Subscription};
 use super::{Answer, Model};
 
 impl Model {
@@ -16,7 +17,7 @@ impl Model {
         self.now = self.now.max(now);
         self.acknowledging = None;
         self.let_time_pass();
-        if !matches!(input, Input::Tick) {
+        if !matches!(input, Input::Tick) && !self.can_load {
             self.admit_parked();
         }
         match input {
@@ -35,6 +36,9 @@ impl Model {
                 let batch = self.batches.remove(index);
                 self.stored(&batch, outcome.is_ok());
             }
+            Input::Loaded { messages } => self.loaded(messages),
+            Input::StoreFull { .. } => self.store_is_full = true,
+            Input::StoreRoom => self.store_is_full = false,
             Input::Tick => {}
         }
         self.disturb(input);
@@ -76,8 +80,11 @@ impl Model {
                 })
             }
             Command::OpenSubscription(subscribe) => {
-                let is_known = self.sessions.contains(&Session { connection, id: subscribe.session });
-                self.if_known(is_known, |model| model.open_subscription(connection, subscribe))
+                if self.sessions.contains(&Session { connection, id: subscribe.session }) {
+                    self.open_subscription(connection, subscribe);
+                    return self.owe_when_served((connection, subscribe.subscription), ticket);
+                }
+                Answer::Unknown
             }
             Command::Grant { subscription, credit } => {
                 let subscription = self.open_subscription_mut(&(connection, *subscription));
@@ -87,11 +94,12 @@ impl Model {
                 })
             }
             Command::Drain { subscription } => {
-                let subscription = self.open_subscription_mut(&(connection, *subscription));
-                subscription.map_or(Answer::Unknown, |subscription| {
-                    subscription.granted = 0;
-                    Answer::Done
-                })
+                let key = (connection, *subscription);
+                if let Some(subscription) = self.open_subscription_mut(&key) {
+                    subscription.draining = subscription.granted;
+                    return self.owe_when_served(key, ticket);
+                }
+                Answer::Unknown
             }
             Command::HandedOver { subscription, number } => {
                 let subscription = self.subscription_mut(&(connection, *subscription));
@@ -101,9 +109,9 @@ impl Model {
                 })
             }
             Command::Send(send) => {
-                let transaction = send.transaction.as_ref().map(|id| (connection, id.clone()));
+                let transaction = send.transaction.as_ref().map(|id| key_of(connection, id));
                 let is_known = self.has_producer(connection, send.producer);
-                if transaction.as_ref().is_some_and(|key| self.transaction_mut(key).is_none()) {
+                if transaction.as_ref().is_some_and(|key| self.open_transaction(connection, key).is_none()) {
                     Answer::Refused
                 } else if is_known {
                     self.send(connection, ticket, send);
@@ -138,16 +146,22 @@ impl Model {
                 }
                 answer => answer,
             },
-            Command::Begin { transaction } => {
-                self.begin(connection, transaction);
-                Answer::Done
+            Command::Begin { transaction } => self.begin(connection, transaction),
+            Command::End { transaction } => self.end_part(connection, transaction),
+            Command::Prepare { transaction } => {
+                return self.end(connection, ticket, transaction, (End::Prepare, false));
             }
-            // Nothing can be prepared yet.
-            Command::Commit { one_phase: false, .. } => Answer::Refused,
-            Command::Commit { transaction, .. } => return self.commit(connection, ticket, transaction),
+            Command::Commit { transaction, one_phase } => {
+                return self.end(connection, ticket, transaction, (End::Commit, *one_phase));
+            }
+            Command::Recover => Answer::Recovered(self.prepared()),
+            Command::Forget { .. } => Answer::Unknown,
             Command::Rollback { transaction, cause } => {
-                let key = (connection, transaction.clone());
-                if self.transaction_mut(&key).is_none_or(|transaction| transaction.commit_batch.is_some()) {
+                let key = key_of(connection, transaction);
+                if self.transaction_mut(&key).is_none_or(|transaction| {
+                    transaction.end_batch.is_some()
+                        || (transaction.owner != Some(connection) && transaction.prepared.is_none())
+                }) {
                     Answer::Unknown
                 } else {
                     self.roll_back(&key, cause.as_ref());
@@ -162,6 +176,22 @@ impl Model {
             _ => Answer::Whatever,
         };
         self.tickets.owe(connection, ticket, answer);
+    }
+
+    /// The prepared transactions, in their order.
+    #[must_use]
+    pub fn prepared(&self) -> Vec<Xid> {
+        let mut prepared: Vec<_> = self
+            .transactions
+            .iter()
+            .filter(|transaction| transaction.end_batch.is_none())
+            .filter_map(|transaction| match &transaction.key.1 {
+                TransactionId::Distributed(xid) => Some((transaction.prepared?, xid.clone())),
+                TransactionId::Local(_) => None,
+            })
+            .collect();
+        prepared.sort_unstable();
+        prepared.into_iter().map(|(_, xid)| xid).collect()
     }
 
     fn if_known(&mut self, is_known: bool, change: impl FnOnce(&mut Self)) -> Answer {
@@ -196,6 +226,7 @@ impl Model {
             is_open: true,
             credit: subscribe.credit,
             granted: 0,
+            draining: 0,
             policy: subscribe.redelivery.clone().unwrap_or_default().over(&self.settings.redelivery),
             epoch: 0,
             delivered: 0,
@@ -272,14 +303,14 @@ impl Model {
     fn end_connection(&mut self, key: ConnectionKey) {
         self.parked.retain(|parked| parked.connection != key);
         self.tickets.forget(key);
-        let open: Vec<TransactionId> = self
+        let open: Vec<_> = self
             .transactions
             .iter()
-            .filter(|transaction| transaction.connection == key && transaction.commit_batch.is_none())
-            .map(|transaction| transaction.id.clone())
+            .filter(|transaction| transaction.owner == Some(key) && transaction.end_batch.is_none())
+            .map(|transaction| transaction.key.clone())
             .collect();
-        for id in open {
-            self.roll_back(&(key, id), None);
+        for key in open {
+            self.roll_back(&key, None);
         }
         let sessions: Vec<SessionId> = self
             .sessions
@@ -324,20 +355,25 @@ impl Model {
         }
         // Positions are given in the order of the journal.
         for operation in &batch.operations {
-            let (StoreOperation::Append { transaction: Some(transaction), .. }
-            | StoreOperation::Remove { transaction: Some(transaction), .. }
-            | StoreOperation::Commit(transaction)) = operation
-            else {
-                if let StoreOperation::Append { queue, message, .. } = operation {
-                    self.appended(batch.id, queue, &id_of(message), is_durable);
+            let (transaction, is_end) = match operation {
+                StoreOperation::Append { transaction: Some(transaction), .. }
+                | StoreOperation::Remove { transaction: Some(transaction), .. } => {
+                    (transaction.clone(), false)
                 }
-                continue;
+                StoreOperation::Commit(transaction) => (transaction.clone(), true),
+                StoreOperation::Prepare(xid) => (StoreTransaction::Distributed(xid.clone()), true),
+                StoreOperation::Append { stored, queue, message, .. } => {
+                    self.appended(batch.id, *stored, (queue, &id_of(message)), is_durable);
+                    continue;
+                }
+                _ => continue,
             };
-            let Some(key) = self.transaction_key(transaction) else { continue };
-            let is_commit = matches!(operation, StoreOperation::Commit(_));
-            match (is_commit, is_durable) {
+            let Some(key) = self.transaction_key(&transaction) else { continue };
+            let is_prepared = self.transaction_mut(&key).is_some_and(|state| state.prepared.is_some());
+            match (is_end, is_durable) {
                 (true, true) => self.take_effect(&key),
-                (true, false) => self.refuse_commit(&key),
+                (true, false) if is_prepared => self.stay_prepared(&key),
+                (true, false) => self.refuse_end(&key),
                 (false, true) => {}
                 (false, false) => self.condemn(&key),
             }
@@ -345,21 +381,36 @@ impl Model {
     }
 
     /// A message that was on its way into a queue has arrived, or has failed to.
-    fn appended(&mut self, batch: BatchId, queue: &Destination, id: &MessageId, is_durable: bool) {
+    fn appended(
+        &mut self,
+        batch: BatchId,
+        stored: StoredId,
+        (queue, id): (&Destination, &MessageId),
+        is_durable: bool,
+    ) {
         let Some(index) = self.entering.iter().position(|entering| {
             entering.batch == Some(batch) && entering.queue == *queue && id_of(&entering.message) == *id
         }) else {
             return;
         };
-        let Entering { message, instance, origin, .. } = self.entering.remove(index);
+        let Entering { message, instance, origin, resent, .. } = self.entering.remove(index);
         let place = Place::Queue(queue.clone());
+        let told = match origin {
+            Origin::Sent(ticket) => Some(ticket),
+            Origin::Moved(_) => None,
+        };
+        for ticket in told.into_iter().chain(resent) {
+            self.tickets.owe_if_heard(ticket, if is_durable { &Answer::Done } else { &Answer::Refused });
+        }
         match origin {
-            Origin::Sent(ticket) if is_durable => {
-                self.tickets.owe_if_heard(ticket, Answer::Done);
-                self.enter(place, message, instance, None);
+            Origin::Sent(_) if is_durable => {
+                self.note_sent(&message);
+                self.enter(place, message, (instance, Some(stored)), None);
             }
-            Origin::Sent(ticket) => self.tickets.owe_if_heard(ticket, Answer::Refused),
-            Origin::Moved(letter) => self.enter(place, message, instance, Some(*letter)),
+            Origin::Sent(_) => {}
+            Origin::Moved(letter) => {
+                self.enter(place, message, (instance, Some(stored)), Some(*letter));
+            }
         }
     }
 }

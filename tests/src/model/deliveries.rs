@@ -58,6 +58,15 @@ impl Model {
             violation!("{name} is dispatched although nothing is ready");
         };
         let entry = &self.entries[index];
+        if self.loading.contains(&entry.stored.unwrap_or_default()) {
+            violation!("{name} is dispatched although its body is being read back");
+        }
+        if entry.is_recovered
+            && !entry.place.holds_dead_letters()
+            && subscription.policy.is_exhausted(entry.failed)
+        {
+            violation!("{name} is dispatched although it has ended its consumer's process too often");
+        }
         if entry.id() != id_of(&dispatch.message) {
             violation!("{name} is dispatched although {} at {:?} is next", entry.id(), entry.position);
         }
@@ -86,7 +95,7 @@ impl Model {
             self.entries
                 .iter()
                 .enumerate()
-                .filter(|(_, entry)| entry.holder.is_none() && entry.place == subscription.place)
+                .filter(|(_, entry)| entry.is_lying() && entry.place == subscription.place)
         };
         // What it gave back comes first, in the old order, each when it is due; nothing new before it.
         let reserved = lying()
@@ -116,6 +125,7 @@ impl Model {
     fn hand_out(&mut self, key: &SubscriptionKey, dispatch: &Dispatch, index: usize) {
         let entry = &mut self.entries[index];
         let was_reserved = entry.reserved_for.take().is_some();
+        entry.is_recovered = false;
         entry.holder = Some(Holder { subscription: *key, number: dispatch.number, locked_by: None });
         let place = entry.place.clone();
         if dispatch.delivery_count > 1 {
@@ -125,6 +135,7 @@ impl Model {
             subscription.delivered = dispatch.number;
             if subscription.credit == Credit::Explicit {
                 subscription.granted -= 1;
+                subscription.draining = subscription.draining.saturating_sub(1);
             }
         }
         if let Place::Queue(queue) = place

@@ -1,7 +1,13 @@
 //! What the store would bring back: the batches that it confirmed, applied in their order.
 
-use corriere_broker::store::{StoreOperation, StoreTransaction, StoredId};
-use corriere_core::{Destination, MessageId, Timestamp};
+use std::sync::Arc;
+
+use corriere_broker::store::{
+    Arrival, Attempt, DeliveryState, PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue,
+    Removal, StoreOperation, StoreTransaction, StoredId, Totals,
+};
+use corriere_core::id::Xid;
+use corriere_core::{Destination, Message, MessageId, Timestamp};
 
 use super::{Judgement, Model, violation};
 
@@ -19,7 +25,12 @@ pub(super) struct Row {
 #[derive(Debug, Default)]
 pub struct Durable {
     rows: Vec<(StoredId, Row)>,
+    /// Every message that was ever stored.
+    pub(super) messages: Vec<(StoredId, Arc<Message>)>,
     staged: Vec<(StoreTransaction, StoreOperation)>,
+    prepared: Vec<Xid>,
+    producers: Vec<(Arc<str>, u64)>,
+    totals: Vec<(Destination, Totals)>,
     complaint: Option<String>,
 }
 
@@ -27,19 +38,129 @@ impl Durable {
     /// A batch takes effect as a whole; what carries a transaction waits for its commit.
     pub(super) fn apply(&mut self, batch: &[StoreOperation]) {
         for operation in batch {
+            if let StoreOperation::Append { stored, message, .. } = operation {
+                self.messages.push((*stored, Arc::clone(message)));
+            }
             match operation {
                 StoreOperation::Append { transaction: Some(transaction), .. }
                 | StoreOperation::Remove { transaction: Some(transaction), .. } => {
                     self.staged.push((transaction.clone(), operation.clone()));
                 }
+                StoreOperation::Prepare(xid) => {
+                    self.prepared.push(xid.clone());
+                    let name = StoreTransaction::Distributed(xid.clone());
+                    if !self.staged.iter().any(|(other, _)| *other == name) {
+                        self.complain(format!("{xid:?} is prepared with nothing in it"));
+                    }
+                    let staged: Vec<_> =
+                        self.staged.iter().filter(|(other, _)| *other == name).cloned().collect();
+                    staged.iter().for_each(|(_, operation)| self.note_producer(operation));
+                }
                 StoreOperation::Commit(transaction) => {
-                    for operation in self.unstage(transaction) {
+                    let operations = self.unstage(transaction);
+                    if operations.is_empty() {
+                        self.complain(format!("{transaction:?} is committed with nothing in it"));
+                    }
+                    for operation in operations {
                         self.perform(&operation);
                     }
                 }
                 StoreOperation::Rollback(transaction) => drop(self.unstage(transaction)),
                 _ => self.perform(operation),
             }
+        }
+    }
+
+    /// What a store would bring back after the end of the process; `attempts` is what it has noted of deliveries. What was
+    /// open is gone.
+    pub(super) fn recover(&mut self, attempts: &[Attempt]) -> Recovered {
+        let prepared = std::mem::take(&mut self.prepared);
+        self.staged.retain(|(transaction, _)| {
+            matches!(transaction, StoreTransaction::Distributed(xid) if prepared.contains(xid))
+        });
+        for (stored, row) in &mut self.rows {
+            for attempt in attempts.iter().filter(|attempt| attempt.stored == *stored) {
+                row.failed = row.failed.max(attempt.delivery);
+            }
+        }
+        let mut recovered = Recovered { producers: self.producers.clone(), ..Recovered::default() };
+        let mut names: Vec<_> = self.totals.iter().map(|(queue, _)| queue.clone()).collect();
+        names.extend(self.rows.iter().map(|(_, row)| row.queue.clone()));
+        names.sort();
+        names.dedup();
+        for destination in names {
+            let messages = self.rows.iter().filter(|(_, row)| row.queue == destination);
+            let messages = messages.map(|(stored, row)| self.recovered(*stored, row)).collect();
+            let totals = self.totals(&destination);
+            recovered.queues.push(RecoveredQueue { destination, totals, messages });
+        }
+        for xid in prepared {
+            let name = StoreTransaction::Distributed(xid.clone());
+            let mut transaction =
+                PreparedTransaction { xid: xid.clone(), sends: Vec::new(), acknowledged: Vec::new() };
+            for (_, operation) in self.staged.iter().filter(|(other, _)| *other == name) {
+                match operation {
+                    StoreOperation::Append { stored, queue, message, .. } => {
+                        let row = Row::new(queue, message);
+                        transaction.sends.push((queue.clone(), self.recovered(*stored, &row)));
+                    }
+                    StoreOperation::Remove { stored, .. } => transaction.acknowledged.push(*stored),
+                    _ => {}
+                }
+            }
+            recovered.prepared.push(transaction);
+            self.prepared.push(xid);
+        }
+        recovered.last_id = self.messages.iter().map(|(stored, _)| *stored).max().unwrap_or_default();
+        recovered
+    }
+
+    fn recovered(&self, stored: StoredId, row: &Row) -> RecoveredMessage {
+        let message = self.message(stored).expect("what has a row was stored");
+        RecoveredMessage {
+            stored,
+            priority: message.headers().priority,
+            expiration: message.headers().expiration,
+            size: message.size() as u64,
+            state: DeliveryState {
+                failed_deliveries: row.failed,
+                not_before: row.not_before,
+                conversion_failed: row.conversion_failed,
+            },
+        }
+    }
+
+    /// The message of this name, as it was stored.
+    #[must_use]
+    pub fn message(&self, stored: StoredId) -> Option<&Arc<Message>> {
+        self.messages.iter().find(|(other, _)| *other == stored).map(|(_, message)| message)
+    }
+
+    pub(super) fn has(&self, stored: StoredId) -> bool {
+        self.find(stored).is_some()
+            || self.staged.iter().any(|(_, operation)| {
+                matches!(operation, StoreOperation::Append { stored: other, .. } if *other == stored)
+            })
+    }
+
+    fn totals(&self, queue: &Destination) -> Totals {
+        self.totals.iter().find(|(other, _)| other == queue).map(|(_, totals)| *totals).unwrap_or_default()
+    }
+
+    fn totals_mut(&mut self, queue: &Destination) -> &mut Totals {
+        let index = self.totals.iter().position(|(other, _)| other == queue).unwrap_or_else(|| {
+            self.totals.push((queue.clone(), Totals::default()));
+            self.totals.len() - 1
+        });
+        &mut self.totals[index].1
+    }
+
+    fn note_producer(&mut self, operation: &StoreOperation) {
+        let StoreOperation::Append { arrival: Arrival::Sent, message, .. } = operation else { return };
+        let id = super::id_of(message);
+        match self.producers.iter_mut().find(|(producer, _)| *producer == id.producer) {
+            Some((_, last)) => *last = id.sequence.max(*last),
+            None => self.producers.push((id.producer, id.sequence)),
         }
     }
 
@@ -52,14 +173,11 @@ impl Durable {
 
     fn perform(&mut self, operation: &StoreOperation) {
         match operation {
-            StoreOperation::Append { stored, queue, message, .. } => {
-                let row = Row {
-                    queue: queue.clone(),
-                    message: super::id_of(message),
-                    failed: 0,
-                    not_before: None,
-                    conversion_failed: false,
-                };
+            StoreOperation::Append { stored, queue, message, arrival, .. } => {
+                let row = Row::new(queue, message);
+                self.note_producer(operation);
+                let totals = self.totals_mut(queue);
+                totals.enqueued += u64::from(*arrival == Arrival::Sent);
                 if !message.headers().is_persistent() {
                     self.complain(format!("a non-persistent message is stored: {row:?}"));
                 }
@@ -68,8 +186,13 @@ impl Durable {
                 }
                 self.rows.push((*stored, row));
             }
-            StoreOperation::Remove { stored, .. } => match self.find(*stored) {
-                Some(index) => drop(self.rows.remove(index)),
+            StoreOperation::Remove { stored, reason, .. } => match self.find(*stored) {
+                Some(index) => {
+                    let (_, row) = self.rows.remove(index);
+                    let totals = self.totals_mut(&row.queue);
+                    totals.acknowledged += u64::from(*reason == Removal::Acknowledged);
+                    totals.dead_lettered += u64::from(*reason == Removal::DeadLettered);
+                }
                 None => self.complain(format!("what is not stored is removed: {stored:?}")),
             },
             StoreOperation::DeliveryState { stored, state } => match self.find(*stored) {
@@ -102,14 +225,32 @@ impl Durable {
     }
 }
 
+impl Row {
+    fn new(queue: &Destination, message: &Message) -> Self {
+        Self {
+            queue: queue.clone(),
+            message: super::id_of(message),
+            failed: 0,
+            not_before: None,
+            conversion_failed: false,
+        }
+    }
+}
+
 impl Model {
     /// When the store is idle, it would bring back just the persistent messages that are there, each with its count.
-    pub(super) fn check_durable(&self) -> Judgement {
+    pub(super) fn check_durable(&self, totals: impl Fn(&Destination) -> Option<Totals>) -> Judgement {
         if let Some(complaint) = &self.durable.complaint {
             violation!("{complaint}");
         }
         if !self.batches.is_empty() {
             return Ok(());
+        }
+        for (queue, expected) in &self.durable.totals {
+            let found = totals(queue).unwrap_or_default();
+            if found != *expected {
+                violation!("the totals of {queue} are {found:?}, and {expected:?} by the journal");
+            }
         }
         // A moment that is past holds nothing back, stored or not.
         let pending = |not_before: Option<Timestamp>| not_before.filter(|not_before| *not_before > self.now);

@@ -1,30 +1,35 @@
 //! Judging what the machine did in a step.
 
-use corriere_broker::Counts;
-use corriere_broker::machine::{BatchId, Effects};
-use corriere_broker::store::StoreOperation;
+use corriere_broker::machine::{BatchId, Effects, Machine};
+use corriere_broker::store::{StoreOperation, StoreTransaction, StoredId};
 use corriere_core::{Destination, Message, Timestamp};
 
 use super::entry::{DeadLetter, Death, id_of};
-use super::session::Origin;
+use super::session::{End, Origin};
 use super::{Batch, Entering, Judgement, Model, violation};
 
 impl Model {
-    /// Judges the effects that the machine gave for the input that [`Model::take`] took last. `counts` asks the
-    /// machine for the counts of a destination.
+    /// Judges the effects that the machine gave for the input that [`Model::take`] took last, and what it says of itself.
     ///
     /// # Errors
     /// The first rule that is broken.
-    pub fn check(&mut self, effects: &Effects, counts: impl Fn(&Destination) -> Option<Counts>) -> Judgement {
+    pub fn check(&mut self, effects: &Effects, machine: &Machine) -> Judgement {
         for (id, operations) in &effects.store {
             self.batches.push(Batch { id: *id, operations: operations.clone() });
         }
+        self.note_loads(effects)?;
         // How much memory is free for those who wait is known when the dead letters are, as they were written.
-        self.settle_commits();
-        loop {
+        self.settle_ends();
+        if self.can_load {
+            self.bury_what_killed_its_process(effects);
             self.match_entering(|origin| matches!(origin, Origin::Moved(_)))?;
-            if !self.admit_first() {
-                break;
+            self.admit_what_was(effects)?;
+        } else {
+            loop {
+                self.match_entering(|origin| matches!(origin, Origin::Moved(_)))?;
+                if !self.admit_first() {
+                    break;
+                }
             }
         }
         for (id, operations) in &effects.store {
@@ -32,6 +37,7 @@ impl Model {
         }
         self.match_entering(|_| true)?;
         self.check_deliveries(effects)?;
+        self.owe_served();
         for (ticket, outcome) in &effects.confirmations {
             self.tickets.answer(*ticket, outcome)?;
         }
@@ -40,28 +46,38 @@ impl Model {
         self.check_wake(effects.wake_at)?;
         self.check_quiescence()?;
         self.check_fairness()?;
-        self.check_durable()?;
-        self.check_counts(counts)
+        self.check_memory(machine.memory_used())?;
+        self.check_durable(|destination| machine.totals(destination))?;
+        self.check_counts(|destination| machine.counts(destination))
     }
 
     fn note_batch(&mut self, id: BatchId, operations: &[StoreOperation]) -> Judgement {
         let mut settles = false;
         for operation in operations {
             match operation {
-                StoreOperation::Commit(transaction) => {
+                StoreOperation::Commit(_) | StoreOperation::Prepare(_) => {
+                    let (transaction, end) = match operation {
+                        StoreOperation::Prepare(xid) => {
+                            (&StoreTransaction::Distributed(xid.clone()), End::Prepare)
+                        }
+                        StoreOperation::Commit(transaction) => (transaction, End::Commit),
+                        _ => continue,
+                    };
                     let key = self.transaction_key(transaction);
                     let Some(key) = key else { violation!("{operation:?} is of no open transaction") };
                     if self.waits_for_memory(&key) {
                         violation!("{key:?} is committed although a send of it waits for memory");
                     }
-                    let asked = self.transaction_mut(&key).filter(|transaction| transaction.commit.is_some());
+                    let asked = self
+                        .transaction_mut(&key)
+                        .filter(|transaction| transaction.end.is_some_and(|(_, asked)| asked == end));
                     let Some(transaction) = asked else { violation!("nobody asked for {operation:?}") };
-                    transaction.commit_batch = Some(id);
+                    transaction.end_batch = Some(id);
                 }
-                StoreOperation::Append { queue, message, transaction: Some(transaction), .. } => {
+                StoreOperation::Append { stored, queue, message, transaction: Some(transaction), .. } => {
                     let key = self.transaction_key(transaction);
                     let Some(key) = key else { violation!("{operation:?} is of no open transaction") };
-                    self.note_transacted_append(&key, queue, message)?;
+                    self.note_transacted_append(&key, *stored, queue, message)?;
                 }
                 StoreOperation::Remove { transaction: None, .. } | StoreOperation::DeliveryState { .. } => {
                     settles = true;
@@ -80,14 +96,21 @@ impl Model {
     fn note_transacted_append(
         &mut self,
         key: &super::TransactionKey,
+        stored: StoredId,
         queue: &Destination,
         message: &std::sync::Arc<Message>,
     ) -> Judgement {
-        let is_sent = self.transaction_mut(key).is_some_and(|transaction| {
-            transaction.sends.iter().any(|send| {
-                send.message == *message && send.message.headers().destination.as_ref() == Some(queue)
+        let send = self.transaction_mut(key).and_then(|transaction| {
+            transaction.sends.iter_mut().find(|send| {
+                send.stored.is_none()
+                    && send.message == *message
+                    && send.message.headers().destination.as_ref() == Some(queue)
             })
         });
+        let is_sent = send.is_some();
+        if let Some(send) = send {
+            send.stored = Some(stored);
+        }
         if !is_sent {
             violation!("{key:?} appends {} to {queue}, which it did not send", id_of(message));
         }
@@ -97,8 +120,10 @@ impl Model {
     /// Every persistent message on its way into a queue must be in a batch from the step in which it set out, a dead
     /// letter in the same batch that removes it from where it died.
     fn match_entering(&mut self, is_wanted: impl Fn(&Origin) -> bool) -> Judgement {
-        for index in 0..self.entering.len() {
+        let mut index = 0;
+        while index < self.entering.len() {
             if self.entering[index].batch.is_some() || !is_wanted(&self.entering[index].origin) {
+                index += 1;
                 continue;
             }
             let entering = &self.entering[index];
@@ -122,7 +147,11 @@ impl Model {
                 Some((batch, std::sync::Arc::clone(appended)))
             });
             let Some((batch, message)) = found else {
-                violation!("{} was not given to the store for {}", id_of(&entering.message), entering.queue);
+                let what = format!("{} for {}", id_of(&entering.message), entering.queue);
+                if self.is_doomed(index) {
+                    continue;
+                }
+                violation!("{what} was not given to the store");
             };
             match &entering.origin {
                 Origin::Sent(_) if message != entering.message => {
@@ -144,6 +173,7 @@ impl Model {
             let id = batch.id;
             self.entering[index].batch = Some(id);
             self.entering[index].message = message;
+            index += 1;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use corriere_broker::machine::ConnectionKey;
+use corriere_broker::store::StoredId;
 use corriere_core::provider::Cause;
 use corriere_core::{Destination, Message, MessageId, SubscriptionId, Timestamp, TransactionId};
 
@@ -11,6 +12,15 @@ pub type SubscriptionKey = (ConnectionKey, SubscriptionId);
 
 /// A transaction of the whole broker.
 pub type TransactionKey = (ConnectionKey, TransactionId);
+
+/// The key of what a connection calls so; a distributed transaction is nobody's.
+#[must_use]
+pub fn key_of(connection: ConnectionKey, id: &TransactionId) -> TransactionKey {
+    match id {
+        TransactionId::Local(_) => (connection, id.clone()),
+        TransactionId::Distributed(_) => (ConnectionKey(0), id.clone()),
+    }
+}
 
 /// Where messages lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +75,14 @@ pub struct Entry {
     pub holder: Option<Holder>,
     /// What its dead-letter properties must say, if it is a dead letter.
     pub dead_letter: Option<DeadLetter>,
+    /// The name that it is stored under.
+    pub stored: Option<StoredId>,
+    /// Whether a restart brought it back and it was not delivered since.
+    pub is_recovered: bool,
+    /// What it dies of once its body is read back, with the deliveries that were made.
+    pub doomed: Option<(Death, u32)>,
+    /// Whether its body cannot be read back.
+    pub is_aside: bool,
 }
 
 impl Entry {
@@ -92,6 +110,12 @@ impl Entry {
     #[must_use]
     pub fn is_locked_by(&self, transaction: &TransactionKey) -> bool {
         self.holder.as_ref().is_some_and(|holder| holder.locked_by.as_ref() == Some(transaction))
+    }
+
+    /// Whether it lies in its queue and may be had.
+    #[must_use]
+    pub fn is_lying(&self) -> bool {
+        self.holder.is_none() && self.doomed.is_none() && !self.is_aside
     }
 
     /// Whether it waits for its time.

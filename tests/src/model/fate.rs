@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use corriere_broker::DeadLetters;
+use corriere_broker::store::StoredId;
 use corriere_core::{Destination, Message, RedeliveryPolicy, Timestamp, Value};
 
 use super::Model;
@@ -30,7 +31,7 @@ impl Model {
         &mut self,
         place: Place,
         message: Arc<Message>,
-        instance: u64,
+        (instance, stored): (u64, Option<StoredId>),
         dead_letter: Option<DeadLetter>,
     ) {
         let counts = self.count(place.destination());
@@ -52,6 +53,10 @@ impl Model {
             reserved_for: None,
             holder: None,
             dead_letter,
+            stored,
+            is_recovered: false,
+            doomed: None,
+            is_aside: false,
         });
         // Expiry is checked when a message becomes visible.
         self.expire_if_due(self.entries.len() - 1);
@@ -62,7 +67,7 @@ impl Model {
         &mut self,
         destination: &Destination,
         message: &Arc<Message>,
-        instance: u64,
+        instance: (u64, Option<StoredId>),
         sender: corriere_broker::machine::ConnectionKey,
     ) {
         if !destination.is_topic() {
@@ -90,7 +95,7 @@ impl Model {
     /// A message that nobody has is dropped if its time is over. Answers whether it was.
     pub(super) fn expire_if_due(&mut self, index: usize) -> bool {
         let entry = &self.entries[index];
-        let is_due = entry.holder.is_none() && entry.message.headers().is_expired(self.now);
+        let is_due = entry.is_lying() && entry.message.headers().is_expired(self.now);
         if is_due {
             let deliveries = entry.failed;
             self.bury(index, Death::Expired, deliveries);
@@ -131,7 +136,9 @@ impl Model {
 
     /// A message is dead: it leaves its queue, for the dead letters or for good.
     pub(super) fn bury(&mut self, index: usize, cause: Death, deliveries: u32) {
-        let entry = self.entries.remove(index);
+        let mut entry = self.entries.remove(index);
+        entry.holder = None;
+        entry.doomed = Some((cause.clone(), deliveries));
         let source = entry.place.destination().clone();
         let is_kept = (entry.message.headers().is_persistent() || self.settings.dead_letter_non_persistent)
             && self.settings.dead_letters != DeadLetters::Discard
@@ -154,9 +161,18 @@ impl Model {
         if message.headers().is_persistent() {
             // It is moved in one batch, so it is visible when that is durable.
             let origin = Origin::Moved(Box::new(letter));
-            self.entering.push(Entering { queue, message, instance, origin, batch: None });
+            let died = Some(Box::new(entry));
+            self.entering.push(Entering {
+                queue,
+                message,
+                instance,
+                origin,
+                batch: None,
+                resent: Vec::new(),
+                died,
+            });
         } else {
-            self.enter(Place::Queue(queue), message, instance, Some(letter));
+            self.enter(Place::Queue(queue), message, (instance, None), Some(letter));
         }
     }
 

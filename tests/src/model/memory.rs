@@ -1,17 +1,36 @@
 //! Memory: what is counted, who is parked, who is admitted.
 
-use corriere_broker::machine::{ConnectionKey, Ticket};
+use corriere_broker::machine::{ConnectionKey, Effects, Ticket};
+use corriere_broker::store::{Arrival, StoreOperation};
 use corriere_core::Message;
 use corriere_core::provider::SendMessage;
 
+use super::entry::key_of;
+use super::resends::is_stored;
 use super::session::{Entering, Origin, Parked, TransactedSend};
-use super::{Answer, Model};
+use super::{Answer, Judgement, Model, violation};
 
 impl Model {
     /// Bytes of live messages, each counted once however many queues it is on. Uncommitted sends are counted too.
     #[must_use]
     pub fn memory_used(&self) -> u64 {
         let lying = self.entries.iter().map(|entry| (entry.instance, entry.message.size()));
+        let entering = self.entering.iter().map(|entering| (entering.instance, entering.message.size()));
+        let uncommitted = self
+            .transactions
+            .iter()
+            .flat_map(|transaction| &transaction.sends)
+            .map(|send| (send.instance, send.message.size()));
+        let mut live: Vec<(u64, usize)> = lying.chain(entering).chain(uncommitted).collect();
+        live.sort_unstable();
+        live.dedup_by_key(|(instance, _)| *instance);
+        live.iter().map(|(_, size)| *size as u64).sum()
+    }
+
+    /// Of these bytes, those that cannot be with the store only.
+    fn memory_needed(&self) -> u64 {
+        let lying = self.entries.iter().filter(|entry| !entry.is_stored() || entry.holder.is_some());
+        let lying = lying.map(|entry| (entry.instance, entry.message.size()));
         let entering = self.entering.iter().map(|entering| (entering.instance, entering.message.size()));
         let uncommitted = self
             .transactions
@@ -36,8 +55,18 @@ impl Model {
 
     /// A send arrives. It stands behind all that are parked, and is admitted at once if its turn is now.
     pub(super) fn send(&mut self, connection: ConnectionKey, ticket: Ticket, send: &SendMessage) {
+        if self.is_resent(connection, ticket, send) {
+            return;
+        }
         let wait = send.deadline.unwrap_or(self.settings.send_deadline);
-        let may_overdraw = self.may_overdraw(connection, send);
+        let may_overdraw = self.may_overdraw(connection, send, self.parked.len());
+        let of_its_producer =
+            |parked: &&Parked| (parked.connection, parked.producer) == (connection, send.producer);
+        let earlier = self.parked.iter().find(of_its_producer);
+        let wants_store = match earlier {
+            Some(earlier) => earlier.wants_store,
+            None => self.store_is_full && is_stored(&send.message),
+        };
         self.parked.push(Parked {
             connection,
             producer: send.producer,
@@ -45,7 +74,13 @@ impl Model {
             message: std::sync::Arc::clone(&send.message),
             transaction: send.transaction.clone(),
             deadline: self.now.saturating_add(wait),
+            wants_store,
         });
+        if wants_store || self.can_load {
+            // Where bodies come and go it is seen, not predicted, what memory has room for.
+            self.tickets.hold(connection, ticket);
+            return;
+        }
         let is_next = self.next_admitted() == Some(self.parked.len() - 1);
         self.passed += u64::from(is_next && self.parked.len() > 1);
         self.overdrawn += u64::from(!is_next && may_overdraw);
@@ -58,8 +93,9 @@ impl Model {
         }
     }
 
-    /// Whether a send need not wait for others: its transaction may settle what its session has of memory.
-    fn may_overdraw(&self, connection: ConnectionKey, send: &SendMessage) -> bool {
+    /// Whether a send need not wait for others: its transaction may settle what its session has of memory. Of those
+    /// who wait, so many stand before it.
+    fn may_overdraw(&self, connection: ConnectionKey, send: &SendMessage, before: usize) -> bool {
         let of_its_producer =
             |parked: &Parked| (parked.connection, parked.producer) == (connection, send.producer);
         let used = self.memory_used();
@@ -74,7 +110,7 @@ impl Model {
         });
         send.transaction.is_some()
             && holds_deliveries
-            && !self.parked.iter().any(of_its_producer)
+            && !self.parked[..before].iter().any(of_its_producer)
             && (used == 0 || used + send.message.size() as u64 <= 2 * self.settings.memory_limit)
     }
 
@@ -83,25 +119,56 @@ impl Model {
         while self.admit_first() {}
     }
 
-    /// Admits the next parked send, if there is memory for one.
+    /// Admits the next parked send, if there is room for one. Those that waited for the store go first, and may have to
+    /// wait for memory then; those that waited for memory may have to wait for the store.
     pub(super) fn admit_first(&mut self) -> bool {
+        let from_store = self.parked.iter().enumerate().position(|(index, parked)| {
+            let waits_behind_its_own = || {
+                self.parked[..index].iter().any(|earlier| {
+                    is_stored(&earlier.message)
+                        && (earlier.connection, earlier.producer) == (parked.connection, parked.producer)
+                })
+            };
+            let may_go_on = || !is_stored(&parked.message) && !waits_behind_its_own();
+            parked.wants_store && (!self.store_is_full || may_go_on())
+        });
+        if let Some(index) = from_store {
+            self.parked[index].wants_store = false;
+            let send = SendMessage {
+                producer: self.parked[index].producer,
+                message: std::sync::Arc::clone(&self.parked[index].message),
+                transaction: self.parked[index].transaction.clone(),
+                deadline: None,
+            };
+            let may_overdraw = self.may_overdraw(self.parked[index].connection, &send, index);
+            if self.next_admitted() == Some(index) || may_overdraw {
+                let parked = self.parked.remove(index);
+                self.admit(parked);
+                self.settle_ends();
+            }
+            return true;
+        }
         let Some(next) = self.next_admitted() else { return false };
+        if self.store_is_full && is_stored(&self.parked[next].message) {
+            let producer = (self.parked[next].connection, self.parked[next].producer);
+            for parked in &mut self.parked[next..] {
+                // With all that its producer sent behind it.
+                parked.wants_store |= (parked.connection, parked.producer) == producer;
+            }
+            return true;
+        }
         let next = self.parked.remove(next);
         self.admit(next);
-        // A commit that waited for just this one takes effect before the next is admitted.
-        self.settle_commits();
+        // An end that waited for just this one takes effect before the next is admitted.
+        self.settle_ends();
         true
     }
 
     /// First in, first out: who is behind one that does not fit waits with it. An oversized one is passed by all but
     /// the sends of its own producer.
     fn next_admitted(&self) -> Option<usize> {
-        for (index, parked) in self.parked.iter().enumerate() {
-            let is_behind_its_own = self.parked[..index].iter().any(|earlier| {
-                self.is_oversized(&earlier.message)
-                    && (earlier.connection, earlier.producer) == (parked.connection, parked.producer)
-            });
-            if is_behind_its_own {
+        for (index, parked) in self.parked.iter().enumerate().filter(|(_, parked)| !parked.wants_store) {
+            if self.is_behind_its_own(index) {
                 continue;
             }
             if self.fits(parked.message.size()) {
@@ -114,18 +181,114 @@ impl Model {
         None
     }
 
+    /// Whether an oversized send of the same producer waits before it.
+    fn is_behind_its_own(&self, index: usize) -> bool {
+        let parked = &self.parked[index];
+        self.parked[..index].iter().any(|earlier| {
+            self.is_oversized(&earlier.message)
+                && (earlier.connection, earlier.producer) == (parked.connection, parked.producer)
+        })
+    }
+
     /// At its deadline a parked send fails, and the transaction that it belongs to with it.
     pub(super) fn fail_parked_sends(&mut self) {
         while let Some(index) = self.parked.iter().position(|parked| parked.deadline <= self.now) {
             let parked = self.parked.remove(index);
-            self.tickets.owe(parked.connection, parked.ticket, Answer::MemoryFull);
+            let answer = match (self.can_load, parked.wants_store) {
+                (true, _) => Answer::NoRoom,
+                (false, true) => Answer::StoreFull,
+                (false, false) => Answer::MemoryFull,
+            };
+            self.tickets.owe(parked.connection, parked.ticket, answer);
             if let Some(id) = parked.transaction {
-                self.condemn(&(parked.connection, id));
+                self.condemn(&key_of(parked.connection, &id));
             }
         }
     }
 
+    /// Where bodies come and go: admits what the machine has admitted, and judges the order in which it did.
+    pub(super) fn admit_what_was(&mut self, effects: &Effects) -> Judgement {
+        let is_accepted = |parked: &Parked| {
+            let is_confirmed = effects
+                .confirmations
+                .iter()
+                .any(|(ticket, outcome)| *ticket == parked.ticket && outcome.is_ok());
+            let is_appended = || {
+                effects.store.iter().flat_map(|(_, operations)| operations).any(|operation| {
+                    matches!(operation, StoreOperation::Append { message, transaction: None, arrival: Arrival::Sent, .. }
+                        if std::sync::Arc::ptr_eq(message, &parked.message))
+                })
+            };
+            is_confirmed || (parked.transaction.is_none() && is_stored(&parked.message) && is_appended())
+        };
+        let accepted: Vec<Ticket> =
+            self.parked.iter().filter(|parked| is_accepted(parked)).map(|parked| parked.ticket).collect();
+        let left_behind = self
+            .parked
+            .iter()
+            .position(|parked| !accepted.contains(&parked.ticket) && self.stands_in_line(parked));
+        for (index, parked) in self.parked.iter().enumerate() {
+            if left_behind.is_some_and(|left_behind| left_behind < index)
+                && accepted.contains(&parked.ticket)
+                && parked.transaction.is_none()
+                && !self.is_oversized(&parked.message)
+            {
+                violation!("{parked:?} overtakes {:?}", left_behind.map(|index| &self.parked[index]));
+            }
+        }
+        for ticket in accepted {
+            let Some(index) = self.parked.iter().position(|parked| parked.ticket == ticket) else { continue };
+            let parked = self.parked.remove(index);
+            self.admit(parked);
+            self.settle_ends();
+        }
+        Ok(())
+    }
+
+    /// Whether a parked send holds up those behind it. While the store is full this is not known: a persistent one may wait
+    /// for memory first.
+    fn stands_in_line(&self, parked: &Parked) -> bool {
+        let index = self.parked.iter().position(|other| other.ticket == parked.ticket).unwrap_or_default();
+        !self.store_is_full && !self.is_oversized(&parked.message) && !self.is_behind_its_own(index)
+    }
+
+    /// Where bodies come and go: while much memory is used, only what has to be there is; and nobody waits for room that is
+    /// there.
+    pub(super) fn check_memory(&self, used: u64) -> Judgement {
+        if self.settings.dead_letter_non_persistent {
+            // The exact size of a copy that is not stored is the broker's.
+            return Ok(());
+        }
+        if !self.can_load {
+            if used != self.memory_used() {
+                violation!("{used} bytes are said to be used, not {}", self.memory_used());
+            }
+            return Ok(());
+        }
+        let needed = self.memory_needed();
+        if used > needed.max(self.settings.memory_limit / 2) {
+            violation!("{used} bytes are used, and only {needed} of them are needed");
+        }
+        let first = self.parked.iter().find(|parked| self.stands_in_line(parked));
+        if let Some(first) = first {
+            let size = first.message.size() as u64;
+            if used > needed || used + size <= self.settings.memory_limit {
+                violation!("{first:?} waits although only {used} bytes are used, {needed} needed");
+            }
+        }
+        Ok(())
+    }
+
     fn admit(&mut self, parked: Parked) {
+        let again = SendMessage {
+            producer: parked.producer,
+            message: std::sync::Arc::clone(&parked.message),
+            transaction: parked.transaction.clone(),
+            deadline: None,
+        };
+        if self.is_resent(parked.connection, parked.ticket, &again) {
+            return;
+        }
         let Parked { connection, ticket, message, transaction, .. } = parked;
         let instance = self.next_instance();
         let destination =
@@ -133,17 +296,25 @@ impl Model {
         if let Some(id) = transaction {
             // Confirmed when it is accepted, durable or not: the commit is what must be durable.
             self.tickets.owe_eventually(connection, ticket);
-            if let Some(transaction) = self.transaction_mut(&(connection, id)) {
-                transaction.sends.push(TransactedSend { message, instance });
+            if let Some(transaction) = self.transaction_mut(&key_of(connection, &id)) {
+                transaction.sends.push(TransactedSend { message, instance, stored: None });
             }
         } else if message.headers().is_persistent() && !destination.is_topic() {
             // Visible and confirmed when it is durable.
             self.tickets.hold(connection, ticket);
             let origin = Origin::Sent(ticket);
-            self.entering.push(Entering { queue: destination, message, instance, origin, batch: None });
+            self.entering.push(Entering {
+                queue: destination,
+                message,
+                instance,
+                origin,
+                batch: None,
+                resent: Vec::new(),
+                died: None,
+            });
         } else {
             self.tickets.owe(connection, ticket, Answer::Done);
-            self.publish(&destination, &message, instance, connection);
+            self.publish(&destination, &message, (instance, None), connection);
         }
     }
 }

@@ -16,20 +16,25 @@ mod durable;
 mod effects;
 mod entry;
 mod fate;
+mod loading;
 mod memory;
+mod resends;
+mod restart;
 mod session;
 mod transactions;
 
+use std::sync::Arc;
+
 use corriere_broker::machine::{BatchId, ConnectionKey, Ticket};
-use corriere_broker::store::StoreOperation;
+use corriere_broker::store::{StoreOperation, StoredId};
 use corriere_broker::{Counts, Settings};
 use corriere_core::{Destination, Timestamp};
 
 pub use answers::Answer;
 pub use durable::Durable;
-pub use entry::{DeadLetter, Death, Entry, Holder, Place, SubscriptionKey, TransactionKey, id_of};
+pub use entry::{DeadLetter, Death, Entry, Holder, Place, SubscriptionKey, TransactionKey, id_of, key_of};
 pub use session::{
-    Connection, Entering, Origin, Parked, Producer, Session, Subscription, TransactedSend, Transaction,
+    Connection, End, Entering, Origin, Parked, Producer, Session, Subscription, TransactedSend, Transaction,
 };
 
 use answers::Tickets;
@@ -72,7 +77,15 @@ pub struct Model {
     parked: Vec<Parked>,
     batches: Vec<Batch>,
     durable: Durable,
+    /// Whether bodies may be with the store only.
+    can_load: bool,
+    loading: Vec<StoredId>,
+    store_is_full: bool,
+    /// The last stored sequence of each producer.
+    last_sequences: Vec<(Arc<str>, u64)>,
     tickets: Tickets,
+    /// Who waits until a subscription has been sent what it may have now.
+    unserved: Vec<(SubscriptionKey, Ticket)>,
     /// The acknowledgement that this step took.
     acknowledging: Option<Ticket>,
     counts: Vec<(Destination, Counts)>,
@@ -81,12 +94,19 @@ pub struct Model {
     positions: u64,
     overdrawn: u64,
     passed: u64,
+    loaded: u64,
+    set_aside: u64,
+    doomed: u64,
+    killers: u64,
+    resent: u64,
+    restarts: u64,
+    prepared_over_restarts: u64,
 }
 
 impl Model {
-    /// A broker without any destination.
+    /// A broker without any destination, whose store may or may not bring bodies back.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: Settings, can_load: bool) -> Self {
         Self {
             settings,
             now: Timestamp::default(),
@@ -100,7 +120,12 @@ impl Model {
             parked: Vec::new(),
             batches: Vec::new(),
             durable: Durable::default(),
+            can_load,
+            loading: Vec::new(),
+            store_is_full: false,
+            last_sequences: Vec::new(),
             tickets: Tickets::default(),
+            unserved: Vec::new(),
             acknowledging: None,
             counts: Vec::new(),
             runs: Vec::new(),
@@ -108,6 +133,13 @@ impl Model {
             positions: 0,
             overdrawn: 0,
             passed: 0,
+            loaded: 0,
+            set_aside: 0,
+            doomed: 0,
+            killers: 0,
+            resent: 0,
+            restarts: 0,
+            prepared_over_restarts: 0,
         }
     }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use corriere_broker::machine::{BatchId, ConnectionKey, Ticket};
+use corriere_broker::store::StoredId;
 use corriere_core::provider::Credit;
 use corriere_core::{
     ConnectionId, Destination, Message, ProducerId, RedeliveryPolicy, SessionId, Timestamp, TransactionId,
 };
 
-use super::entry::{Place, SubscriptionKey};
+use super::entry::{Place, SubscriptionKey, TransactionKey};
 
 /// A connection.
 #[derive(Clone, Debug)]
@@ -56,6 +57,8 @@ pub struct Subscription {
     pub credit: Credit,
     /// What is left of explicit credit.
     pub granted: u64,
+    /// Of `granted`, what a drain takes back.
+    pub draining: u64,
     /// The redelivery policy that counts for it.
     pub policy: RedeliveryPolicy,
     /// How many deliveries of it were given back in blocking mode.
@@ -69,18 +72,33 @@ pub struct Subscription {
 /// A transaction.
 #[derive(Clone, Debug)]
 pub struct Transaction {
-    /// Its connection.
-    pub connection: ConnectionKey,
-    /// Its name.
-    pub id: TransactionId,
+    /// Which one.
+    pub key: TransactionKey,
+    /// The connection that works in it; nobody's once prepared.
+    pub owner: Option<ConnectionKey>,
+    /// The connection that its messages come from.
+    pub origin: ConnectionKey,
+    /// Whether its connection has ended its part.
+    pub is_done: bool,
     /// What it will send, in the order of the sends.
     pub sends: Vec<TransactedSend>,
     /// Whether a part of it has failed.
     pub is_rollback_only: bool,
-    /// The commit that was asked for.
-    pub commit: Option<Ticket>,
-    /// The batch that brings the commit to the store.
-    pub commit_batch: Option<BatchId>,
+    /// The commit or prepare that was asked for.
+    pub end: Option<(Ticket, End)>,
+    /// The batch that brings it to the store.
+    pub end_batch: Option<BatchId>,
+    /// When it was prepared, as a place in the order of prepares.
+    pub prepared: Option<u64>,
+}
+
+/// How a transaction is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The first phase.
+    Prepare,
+    /// For good.
+    Commit,
 }
 
 /// A message that becomes visible by a commit.
@@ -90,9 +108,11 @@ pub struct TransactedSend {
     pub message: Arc<Message>,
     /// See [`super::Entry::instance`].
     pub instance: u64,
+    /// The name that it is stored under.
+    pub stored: Option<StoredId>,
 }
 
-/// A send that waits for memory.
+/// A send that waits.
 #[derive(Clone, Debug)]
 pub struct Parked {
     /// Whose send.
@@ -107,6 +127,8 @@ pub struct Parked {
     pub transaction: Option<TransactionId>,
     /// When it fails.
     pub deadline: Timestamp,
+    /// Whether it waits for room in the store, not for memory.
+    pub wants_store: bool,
 }
 
 /// A message on its way into a queue that waits for the store.
@@ -122,6 +144,10 @@ pub struct Entering {
     pub origin: Origin,
     /// The batch that it is in; `None` until that is known.
     pub batch: Option<BatchId>,
+    /// The receipts of those who sent it again meanwhile.
+    pub resent: Vec<Ticket>,
+    /// What died to become this, in case it did not yet: its body may have to be read back first.
+    pub died: Option<Box<super::Entry>>,
 }
 
 /// How a message comes into a queue.

@@ -1,77 +1,127 @@
 //! Transactions: all of one takes effect, or nothing.
 
+use std::sync::Arc;
+
 use corriere_broker::machine::{ConnectionKey, Ticket};
 use corriere_broker::store::StoreTransaction;
 use corriere_core::TransactionId;
 use corriere_core::provider::{Cause, CauseKind};
 
 use super::commands::death_by;
-use super::entry::{Place, TransactionKey};
+use super::entry::{Place, TransactionKey, key_of};
 use super::fate::Return;
-use super::session::Transaction;
+use super::resends::is_stored;
+use super::session::{End, Transaction};
 use super::{Answer, Model};
 
 impl Model {
     pub(super) fn transaction_mut(&mut self, key: &TransactionKey) -> Option<&mut Transaction> {
-        self.transactions
-            .iter_mut()
-            .find(|transaction| transaction.connection == key.0 && transaction.id == key.1)
+        self.transactions.iter_mut().find(|transaction| transaction.key == *key)
     }
 
-    /// The transaction that the store knows by its connection's identity.
+    /// The transaction of this name, if it takes sends and acknowledgements of the connection.
+    pub(super) fn open_transaction(
+        &mut self,
+        connection: ConnectionKey,
+        key: &TransactionKey,
+    ) -> Option<&mut Transaction> {
+        self.transaction_mut(key).filter(|transaction| {
+            transaction.owner == Some(connection) && !transaction.is_done && transaction.end.is_none()
+        })
+    }
+
+    /// The transaction that the store knows, a local one by its connection's identity.
     pub(super) fn transaction_key(&self, transaction: &StoreTransaction) -> Option<TransactionKey> {
-        let StoreTransaction::Local(identity, number) = transaction else { return None };
-        let id = TransactionId::Local(*number);
-        let connection = self.connections.iter().find(|connection| connection.identity == *identity)?;
-        self.transactions
-            .iter()
-            .any(|transaction| transaction.connection == connection.key && transaction.id == id)
-            .then_some((connection.key, id))
+        let key = match transaction {
+            StoreTransaction::Local(identity, number) => {
+                let connection = self.connections.iter().find(|other| other.identity == *identity)?;
+                (connection.key, TransactionId::Local(*number))
+            }
+            StoreTransaction::Distributed(xid) => {
+                key_of(ConnectionKey(0), &TransactionId::Distributed(xid.clone()))
+            }
+        };
+        self.transactions.iter().any(|transaction| transaction.key == key).then_some(key)
     }
 
-    pub(super) fn begin(&mut self, connection: ConnectionKey, id: &TransactionId) {
+    pub(super) fn begin(&mut self, connection: ConnectionKey, id: &TransactionId) -> Answer {
+        let key = key_of(connection, id);
+        if self.transaction_mut(&key).is_some() {
+            return Answer::Refused;
+        }
         self.transactions.push(Transaction {
-            connection,
-            id: id.clone(),
+            key,
+            owner: Some(connection),
+            origin: connection,
+            is_done: false,
             sends: Vec::new(),
             is_rollback_only: false,
-            commit: None,
-            commit_batch: None,
+            end: None,
+            end_batch: None,
+            prepared: None,
         });
+        Answer::Done
     }
 
-    /// A part of the transaction has failed. A commit that waits for memory is refused now.
+    /// The connection has done its part.
+    pub(super) fn end_part(&mut self, connection: ConnectionKey, id: &TransactionId) -> Answer {
+        match self.open_transaction(connection, &key_of(connection, id)) {
+            None => Answer::Unknown,
+            Some(transaction) => {
+                transaction.is_done = matches!(id, TransactionId::Distributed(_));
+                Answer::Done
+            }
+        }
+    }
+
+    /// A part of the transaction has failed. An end that waits for memory is refused now.
     pub(super) fn condemn(&mut self, key: &TransactionKey) {
         let Some(transaction) = self.transaction_mut(key) else { return };
         transaction.is_rollback_only = true;
-        if transaction.commit.is_some() && transaction.commit_batch.is_none() {
-            self.refuse_commit(key);
+        if transaction.end.is_some() && transaction.end_batch.is_none() {
+            self.refuse_end(key);
         }
     }
 
-    pub(super) fn commit(&mut self, connection: ConnectionKey, ticket: Ticket, id: &TransactionId) {
-        let key = (connection, id.clone());
-        let Some(transaction) = self.transaction_mut(&key).filter(|transaction| transaction.commit.is_none())
-        else {
+    /// Asks for the end of a transaction: anyone may end a prepared one, its own connection any other.
+    pub(super) fn end(
+        &mut self,
+        connection: ConnectionKey,
+        ticket: Ticket,
+        id: &TransactionId,
+        (end, one_phase): (End, bool),
+    ) {
+        let key = key_of(connection, id);
+        let refuses = end == End::Prepare && matches!(id, TransactionId::Local(_));
+        let Some(transaction) = self.transaction_mut(&key).filter(|transaction| {
+            let is_prepared = transaction.prepared.is_some();
+            transaction.end.is_none()
+                && !refuses
+                && (transaction.owner == Some(connection) || is_prepared)
+                && !(is_prepared && end == End::Prepare)
+        }) else {
             return self.tickets.owe(connection, ticket, Answer::Unknown);
         };
-        transaction.commit = Some(ticket);
-        if transaction.is_rollback_only {
-            self.refuse_commit(&key);
-        } else {
-            // `settle_commits` answers it, when it is known what the machine gave to the store.
-            self.tickets.hold(connection, ticket);
+        if end == End::Commit && !one_phase && transaction.prepared.is_none() {
+            return self.tickets.owe(connection, ticket, Answer::Refused);
+        }
+        transaction.end = Some((ticket, end));
+        let is_rollback_only = transaction.is_rollback_only;
+        // `settle_ends` answers it, when it is known what the machine gave to the store.
+        self.tickets.hold(connection, ticket);
+        if is_rollback_only {
+            self.refuse_end(&key);
         }
     }
 
-    /// Commits that need no store, and wait for no memory, take effect at once. What they free may admit sends that
-    /// another commit waits for.
-    pub(super) fn settle_commits(&mut self) {
+    /// Ends that need no store, and wait for no memory, take effect at once. What they free may admit sends that
+    /// another end waits for.
+    pub(super) fn settle_ends(&mut self) {
         while let Some(key) = self
             .transactions
             .iter()
-            .filter(|transaction| transaction.commit.is_some() && transaction.commit_batch.is_none())
-            .map(|transaction| (transaction.connection, transaction.id.clone()))
+            .filter(|transaction| transaction.end.is_some() && transaction.end_batch.is_none())
+            .map(|transaction| transaction.key.clone())
             .find(|key| !self.waits_for_memory(key) && !self.needs_the_store(key))
         {
             self.take_effect(&key);
@@ -81,15 +131,15 @@ impl Model {
     pub(super) fn waits_for_memory(&self, key: &TransactionKey) -> bool {
         self.parked
             .iter()
-            .any(|parked| parked.connection == key.0 && parked.transaction.as_ref() == Some(&key.1))
+            .any(|parked| parked.transaction.as_ref().is_some_and(|id| key_of(parked.connection, id) == *key))
     }
 
-    /// Whether a commit changes what is stored.
+    /// Whether an end changes what is stored.
     pub(super) fn needs_the_store(&self, key: &TransactionKey) -> bool {
         let sends = self
             .transactions
             .iter()
-            .filter(|transaction| transaction.connection == key.0 && transaction.id == key.1)
+            .filter(|transaction| transaction.key == *key)
             .flat_map(|transaction| &transaction.sends)
             .map(|send| send.message.headers());
         let has_stored_send = sends.into_iter().any(|headers| {
@@ -99,45 +149,84 @@ impl Model {
         has_stored_send || self.entries.iter().any(|entry| entry.is_locked_by(key) && entry.is_stored())
     }
 
-    /// The commit is durable: sends become visible in their order, acknowledgements settle.
+    /// The end is durable: it is prepared, or sends become visible in their order and acknowledgements settle.
     pub(super) fn take_effect(&mut self, key: &TransactionKey) {
+        let has_acks = self.entries.iter().any(|entry| entry.is_locked_by(key));
+        let order = self.instances;
+        let Some(transaction) = self.transaction_mut(key) else { return };
+        if let Some((ticket, End::Prepare)) = transaction.end {
+            let must_commit = has_acks || !transaction.sends.is_empty();
+            transaction.end = None;
+            transaction.end_batch = None;
+            transaction.owner = None;
+            transaction.prepared = Some(order);
+            self.instances += 1;
+            self.note_sends(key);
+            if !must_commit {
+                self.remove_transaction(key);
+            }
+            self.tickets.owe_if_heard(ticket, &Answer::Prepared(must_commit));
+            return;
+        }
+        self.note_sends(key);
         let Some(transaction) = self.remove_transaction(key) else { return };
-        if let Some(ticket) = transaction.commit {
-            self.tickets.owe_if_heard(ticket, Answer::Done);
+        if let Some((ticket, _)) = transaction.end {
+            self.tickets.owe_if_heard(ticket, &Answer::Done);
         }
         for send in transaction.sends {
             let destination =
                 send.message.headers().destination.clone().expect("a message at the seam has one");
-            self.publish(&destination, &send.message, send.instance, key.0);
+            self.publish(&destination, &send.message, (send.instance, send.stored), transaction.origin);
         }
         while let Some(index) = self.entries.iter().position(|entry| entry.is_locked_by(key)) {
             self.settle(index);
         }
     }
 
-    /// The commit cannot be: the transaction is rolled back, and the commit answered so.
-    pub(super) fn refuse_commit(&mut self, key: &TransactionKey) {
+    /// What is stored of a transaction is not to be sent again.
+    fn note_sends(&mut self, key: &TransactionKey) {
+        let Some(transaction) = self.transactions.iter().find(|transaction| transaction.key == *key) else {
+            return;
+        };
+        for message in transaction.sends.iter().map(|send| Arc::clone(&send.message)).collect::<Vec<_>>() {
+            if is_stored(&message) {
+                self.note_sent(&message);
+            }
+        }
+    }
+
+    /// The end cannot be: the transaction is rolled back, and the end answered so.
+    pub(super) fn refuse_end(&mut self, key: &TransactionKey) {
         self.roll_back(key, None);
+    }
+
+    /// The store could not commit what was prepared, which therefore waits for the next try.
+    pub(super) fn stay_prepared(&mut self, key: &TransactionKey) {
+        let Some(transaction) = self.transaction_mut(key) else { return };
+        transaction.end_batch = None;
+        if let Some((ticket, _)) = transaction.end.take() {
+            self.tickets.owe_if_heard(ticket, &Answer::Refused);
+        }
     }
 
     /// Sends vanish. Acknowledgements are undone: the messages are plainly with their subscriptions again, or return,
     /// counted, where the subscription is closed.
     pub(super) fn roll_back(&mut self, key: &TransactionKey, cause: Option<&Cause>) {
         let Some(transaction) = self.remove_transaction(key) else { return };
-        if let Some(ticket) = transaction.commit {
-            // It may be the ticket of this very step, or one that was held.
-            self.tickets.hold_if_new(key.0, ticket);
-            self.tickets.owe_if_heard(ticket, Answer::RolledBack);
+        if let Some((ticket, _)) = transaction.end {
+            self.tickets.owe_if_heard(ticket, &Answer::RolledBack);
         }
-        let dropped: Vec<Ticket> = self
+        let dropped: Vec<_> = self
             .parked
             .iter()
-            .filter(|parked| parked.connection == key.0 && parked.transaction.as_ref() == Some(&key.1))
-            .map(|parked| parked.ticket)
+            .filter(|parked| {
+                parked.transaction.as_ref().is_some_and(|id| key_of(parked.connection, id) == *key)
+            })
+            .map(|parked| (parked.connection, parked.ticket))
             .collect();
-        self.parked.retain(|parked| !dropped.contains(&parked.ticket));
-        for ticket in dropped {
-            self.tickets.owe(key.0, ticket, Answer::Refused);
+        self.parked.retain(|parked| !dropped.contains(&(parked.connection, parked.ticket)));
+        for (connection, ticket) in dropped {
+            self.tickets.owe(connection, ticket, Answer::Refused);
         }
         while let Some(index) = self.entries.iter().position(|entry| entry.is_locked_by(key)) {
             let policy = self.policy_of_holder(index);
@@ -156,10 +245,7 @@ impl Model {
     }
 
     fn remove_transaction(&mut self, key: &TransactionKey) -> Option<Transaction> {
-        let index = self
-            .transactions
-            .iter()
-            .position(|transaction| transaction.connection == key.0 && transaction.id == key.1)?;
+        let index = self.transactions.iter().position(|transaction| transaction.key == *key)?;
         Some(self.transactions.remove(index))
     }
 

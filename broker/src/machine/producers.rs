@@ -1,0 +1,110 @@
+//! What each producer sent last, by which a send is recognised that was sent before.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use corriere_core::MessageId;
+use corriere_core::provider::{Confirmation, SendMessage};
+
+use super::Machine;
+use super::memory::is_stored;
+use super::step::Ticket;
+
+/// So many producers are remembered, those that sent last.
+const REMEMBERED: usize = 1_024;
+
+/// The last stored sequence of each of the producers that sent last, and the sends that are with the store.
+#[derive(Debug, Default)]
+pub(super) struct Producers {
+    last: HashMap<Arc<str>, Last>,
+    by_use: BTreeMap<u64, Arc<str>>,
+    uses: u64,
+    /// Sends outside transactions that the store has not confirmed, with the receipts of those who sent them again.
+    under_way: HashMap<MessageId, Vec<Ticket>>,
+}
+
+#[derive(Debug)]
+struct Last {
+    sequence: u64,
+    used: u64,
+}
+
+impl Producers {
+    /// What the store brought back, those used longest ago first.
+    pub(super) fn recovered(producers: Vec<(Arc<str>, u64)>) -> Self {
+        let mut recovered = Self::default();
+        for (producer, sequence) in producers {
+            recovered.note(&MessageId { producer, sequence });
+        }
+        recovered
+    }
+
+    /// Notes that a message is stored.
+    pub(super) fn note(&mut self, id: &MessageId) {
+        self.uses += 1;
+        if let Some(last) = self.last.get_mut(&id.producer) {
+            last.sequence = last.sequence.max(id.sequence);
+            if last.used + 1 < self.uses {
+                self.by_use.remove(&last.used);
+                self.by_use.insert(self.uses, Arc::clone(&id.producer));
+                last.used = self.uses;
+            } else {
+                self.uses = last.used;
+            }
+            return;
+        }
+        self.last.insert(Arc::clone(&id.producer), Last { sequence: id.sequence, used: self.uses });
+        self.by_use.insert(self.uses, Arc::clone(&id.producer));
+        if self.last.len() > REMEMBERED
+            && let Some((_, oldest)) = self.by_use.pop_first()
+        {
+            self.last.remove(&oldest);
+        }
+    }
+
+    /// Notes that a send outside a transaction is given to the store.
+    pub(super) fn begin(&mut self, id: &MessageId) {
+        self.under_way.insert(id.clone(), Vec::new());
+    }
+
+    /// The store is done with it: who else is to be told.
+    pub(super) fn end(&mut self, id: &MessageId) -> Vec<Ticket> {
+        self.under_way.remove(id).unwrap_or_default()
+    }
+
+    fn knows(&self, id: &MessageId) -> bool {
+        self.last.get(&id.producer).is_some_and(|last| id.sequence <= last.sequence)
+    }
+}
+
+impl Machine {
+    /// Whether a send was sent before: then it is dropped and answered as the first one was.
+    pub(super) fn is_resent(&mut self, ticket: Ticket, send: &SendMessage) -> bool {
+        let Some(id) = &send.message.headers().message_id else { return false };
+        if !is_stored(send) {
+            return false;
+        }
+        let is_known = self.producers.knows(id);
+        if !is_known {
+            if send.transaction.is_some() {
+                return false;
+            }
+            let Some(waiting) = self.producers.under_way.get_mut(id) else { return false };
+            waiting.push(ticket);
+        }
+        if let Some(queue) = send
+            .message
+            .headers()
+            .destination
+            .as_ref()
+            .and_then(|destination| self.queue_named(destination.name()))
+            .and_then(|key| self.queues.get_mut(&key))
+        {
+            queue.counts.duplicates += 1;
+        }
+        if is_known {
+            self.confirm(ticket, Ok(Confirmation::Done));
+        }
+        true
+    }
+}

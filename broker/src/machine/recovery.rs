@@ -1,0 +1,89 @@
+//! The start on what a store brought back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use corriere_core::TransactionId;
+
+use super::Machine;
+use super::memory::Held;
+use super::producers::Producers;
+use super::queue::{Place, Position, QueueKey};
+use super::sending::Target;
+use super::time_index::Timer;
+use super::transaction::{Transaction, key_of_distributed};
+use crate::settings::Settings;
+use crate::store::{PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue, StoredId};
+
+/// Where messages are that prepared transactions have acknowledged.
+type Found = BTreeMap<StoredId, (QueueKey, Position)>;
+
+impl Machine {
+    /// A broker that goes on where an earlier one ended. All messages are without their bodies; what expired meanwhile does so
+    /// at the first step. Where it `can_load`, the store may be asked for any body that was stored, so that bodies need not
+    /// stay in memory.
+    #[must_use]
+    pub fn recovered(settings: Settings, recovered: Recovered, can_load: bool) -> Self {
+        let mut machine = Self::new(settings);
+        machine.bodies.can_load = can_load;
+        machine.memory.resume_names(recovered.last_id);
+        machine.producers = Producers::recovered(recovered.producers);
+        let wanted = recovered.prepared.iter().flat_map(|prepared| prepared.acknowledged.iter().copied());
+        let wanted: BTreeSet<StoredId> = wanted.collect();
+        let mut found = Found::new();
+        for queue in &recovered.queues {
+            machine.recover_queue(queue, &wanted, &mut found);
+        }
+        for prepared in recovered.prepared {
+            machine.recover_prepared(prepared, &found);
+        }
+        machine
+    }
+
+    fn recover_queue(&mut self, recovered: &RecoveredQueue, wanted: &BTreeSet<StoredId>, found: &mut Found) {
+        let Some(key) = self.queue_named(recovered.destination.name()) else { return };
+        let Some(queue) = self.queues.get_mut(&key) else { return };
+        queue.totals = recovered.totals;
+        queue.counts.recovered = recovered.messages.len() as u64;
+        for message in &recovered.messages {
+            let position = queue.push(Held::recovered(message, Target::Queue(key)));
+            let RecoveredMessage { stored, expiration, state, .. } = message;
+            if let Some(entry) = queue.get_mut(position) {
+                entry.failed_deliveries = state.failed_deliveries;
+                entry.conversion_failed = state.conversion_failed;
+                entry.is_recovered = true;
+            }
+            if wanted.contains(stored) {
+                queue.put(position, Place::InFlight);
+                found.insert(*stored, (key, position));
+            }
+            if let Some(not_before) = state.not_before {
+                if let Some(entry) = queue.get_mut(position) {
+                    entry.not_before = not_before;
+                }
+                if !wanted.contains(stored) {
+                    queue.put(position, Place::Delayed);
+                }
+                self.timers.insert(not_before, Timer::Redelivery(key, position));
+            }
+            if let Some(expiration) = *expiration {
+                self.timers.insert(expiration, Timer::Expiry(key, position));
+            }
+        }
+    }
+
+    fn recover_prepared(&mut self, prepared: PreparedTransaction, found: &Found) {
+        let mut transaction = Transaction::recovered(prepared.xid.clone(), self.next_prepared);
+        self.next_prepared += 1;
+        for (destination, message) in &prepared.sends {
+            if let Some(target) = self.target(destination) {
+                transaction.add_send(target, Held::recovered(message, target));
+            }
+        }
+        for stored in &prepared.acknowledged {
+            if let Some((queue, position)) = found.get(stored) {
+                transaction.add_recovered_acknowledgement(*queue, *position);
+            }
+        }
+        self.transactions.insert(key_of_distributed(TransactionId::Distributed(prepared.xid)), transaction);
+    }
+}

@@ -1,0 +1,200 @@
+//! The start on what a store brings back, and what is noted for it.
+
+use corriere_broker::Settings;
+use corriere_broker::machine::{Input, Machine};
+use corriere_broker::store::{
+    Attempt, DeliveryState, Recovered, RecoveredMessage, RecoveredQueue, StoreOperation, StoredId, Totals,
+};
+use corriere_core::message::Priority;
+use corriere_core::provider::{AckKind, Cause, CauseKind, Command, Confirmation};
+use corriere_core::{MessageId, Timestamp};
+
+use super::world::*;
+
+fn recovered_message(stored: u64, state: DeliveryState) -> RecoveredMessage {
+    RecoveredMessage {
+        stored: StoredId(stored),
+        priority: Priority::default(),
+        expiration: None,
+        size: 300,
+        state,
+    }
+}
+
+fn failed_times(failed_deliveries: u32) -> DeliveryState {
+    DeliveryState { failed_deliveries, ..DeliveryState::default() }
+}
+
+/// A world that begins with these messages in `orders`, each with its name as its sequence.
+fn world_with(messages: Vec<RecoveredMessage>) -> World {
+    let orders = queue("orders");
+    let totals = Totals { enqueued: 9, acknowledged: 5, dead_lettered: 1 };
+    let names: Vec<_> = messages.iter().map(|message| message.stored).collect();
+    let queues = vec![RecoveredQueue { destination: orders.clone(), totals, messages }];
+    let recovered = Recovered { queues, last_id: StoredId(100), ..Recovered::default() };
+    let settings = Settings { redelivery: policy(), ..Settings::default() };
+    let mut world = World::on(Machine::recovered(settings, recovered, true));
+    for stored in names {
+        world.operations.push(StoreOperation::Append {
+            stored,
+            queue: orders.clone(),
+            arrival: corriere_broker::store::Arrival::Sent,
+            message: std::sync::Arc::new(message(&orders, stored.0)),
+            transaction: None,
+        });
+    }
+    world.step(Input::Tick);
+    world
+}
+
+#[test]
+fn what_was_there_is_there_with_its_counts_delays_and_totals() {
+    let delayed = DeliveryState { not_before: Some(Timestamp(1_005_000)), ..failed_times(1) };
+    let messages = vec![
+        recovered_message(3, DeliveryState::default()),
+        recovered_message(4, delayed),
+        RecoveredMessage { priority: Priority::new(9).unwrap(), ..recovered_message(5, failed_times(2)) },
+    ];
+    let mut world = world_with(messages);
+    let orders = queue("orders");
+    let counts = world.counts(&orders);
+    assert_eq!((counts.recovered, counts.pending, counts.enqueued), (3, 3, 0));
+    assert_eq!(world.machine.totals(&orders).unwrap().enqueued, 9);
+    let connection = world.connect();
+    let consumer = world.consumer(connection, &orders, window(9));
+    world.bring_back();
+    assert_eq!(counted(&world.received(consumer)), [(5, 3), (3, 1)]);
+    world.advance(std::time::Duration::from_secs(5));
+    world.bring_back();
+    assert_eq!(counted(&world.received(consumer)), [(4, 2)]);
+    world.ack(consumer, 1, 3, AckKind::Standard);
+    let totals = world.machine.totals(&orders).unwrap();
+    assert_eq!((totals.acknowledged, totals.enqueued), (8, 9));
+    world.send(connection, message(&orders, 6));
+    let names = world.operations.iter().filter_map(|operation| match operation {
+        StoreOperation::Append { stored, .. } => Some(stored.0),
+        _ => None,
+    });
+    assert_eq!(names.max(), Some(101), "behind all that were ever used");
+}
+
+#[test]
+fn what_expired_meanwhile_goes_to_the_dead_letters_at_the_first_step() {
+    let expired =
+        RecoveredMessage { expiration: Some(Timestamp(5)), ..recovered_message(7, DeliveryState::default()) };
+    let mut world = world_with(vec![expired]);
+    assert_eq!(world.bring_back(), 1);
+    assert_eq!(world.counts(&queue("orders")).expired, 1);
+    assert_eq!(world.counts(&queue("DLQ.orders")).pending, 1);
+}
+
+#[test]
+fn a_message_that_ended_the_process_of_its_consumer_too_often_is_not_delivered_again() {
+    // Two redeliveries are allowed, so the third delivery was the last.
+    let mut world =
+        world_with(vec![recovered_message(1, failed_times(3)), recovered_message(2, failed_times(2))]);
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let consumer = world.consumer(connection, &orders, window(9));
+    world.bring_back();
+    assert_eq!(counted(&world.received(consumer)), [(2, 3)]);
+    assert_eq!(world.counts(&orders).dead_lettered, 1);
+    let dead = world.consumer(connection, &queue("DLQ.orders"), window(9));
+    let dead = world.received(dead);
+    assert_eq!(dead[0].message.property::<i32>("JMSXDeliveryCount").unwrap(), Some(3));
+}
+
+#[test]
+fn what_is_in_the_hands_of_the_application_is_noted_and_cleared_only_when_it_would_say_too_much() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let consumer = world.consumer(connection, &orders, window(9));
+    for sequence in 1..=3 {
+        world.send(connection, message(&orders, sequence));
+    }
+    let noted = |world: &mut World| {
+        let attempts = std::mem::take(&mut world.attempts);
+        attempts.into_iter().map(|(slot, attempt)| (slot.0, attempt)).collect::<Vec<_>>()
+    };
+    let attempt = |stored, delivery| Some(Attempt { stored: StoredId(stored), delivery });
+    world.hand_over(consumer, 1);
+    assert_eq!(noted(&mut world), [(0, attempt(1, 1))]);
+    world.ack(consumer, 1, 1, AckKind::Standard);
+    assert_eq!(noted(&mut world), [], "of what is gone a recovery makes nothing");
+    world.hand_over(consumer, 2);
+    assert_eq!(noted(&mut world), [(0, attempt(2, 1))]);
+    world.ack(consumer, 2, 2, failed());
+    assert_eq!(noted(&mut world), [], "it is recorded with that count");
+    world.advance(std::time::Duration::from_secs(1));
+    world.hand_over(consumer, 4);
+    assert_eq!(noted(&mut world), [(0, attempt(2, 2))]);
+    let cause = Cause { kind: CauseKind::Resource, ..Cause::failure("no room") };
+    world.ack(consumer, 4, 4, AckKind::Redelivered { delay: None, cause });
+    assert_eq!(noted(&mut world), [(0, None)], "it came back uncounted");
+    let other = world.consumer(connection, &queue("other"), window(9));
+    world.send(connection, message(&queue("other"), 1));
+    world.hand_over(other, 1);
+    assert_eq!(noted(&mut world), [(1, attempt(4, 1))], "each consumer has its own");
+}
+
+#[test]
+fn a_message_that_is_sent_again_is_confirmed_and_dropped() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let first = message(&orders, 5);
+    let producer = first.headers().message_id.clone().unwrap().producer;
+    world.hold_store = true;
+    let sent = world.send(connection, first.clone());
+    let meanwhile = world.send(connection, first.clone());
+    assert_eq!(world.unstored.len(), 1);
+    world.store(Err(corriere_broker::store::StoreError::Io("no".to_owned())));
+    assert!(world.outcome(sent).unwrap().is_err() && world.outcome(meanwhile).unwrap().is_err());
+    let again = world.send(connection, first.clone());
+    world.store(Ok(()));
+    assert_eq!(world.outcome(again), Some(&Ok(Confirmation::Done)), "one that failed may be sent again");
+    world.hold_store = false;
+    world.begin(connection, 1);
+    let within = world.send_in(connection, 1, first.clone());
+    assert_eq!(world.outcome(within), Some(&Ok(Confirmation::Done)));
+    world.commit(connection, 1);
+    let counts = world.counts(&orders);
+    assert_eq!((counts.enqueued, counts.pending, counts.duplicates), (1, 1, 2));
+    assert!(counts.are_conserved());
+    let recovered = Recovered { producers: vec![(producer, 5)], ..Recovered::default() };
+    let mut world = World::on(Machine::recovered(Settings::default(), recovered, true));
+    let connection = world.connect();
+    world.send(connection, first);
+    assert_eq!((world.counts(&orders).pending, world.counts(&orders).duplicates), (0, 1));
+}
+
+#[test]
+fn of_many_producers_those_that_sent_last_are_known() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let of = |producer: u64| {
+        let mut message = message(&orders, 1);
+        message.headers_mut().message_id =
+            Some(MessageId { producer: format!("ID:many-{producer}").into(), sequence: 1 });
+        message
+    };
+    for producer in 0..=1_024 {
+        world.send(connection, of(producer));
+    }
+    for producer in [1, 1_024, 0] {
+        world.send(connection, of(producer));
+    }
+    assert_eq!(world.counts(&orders).duplicates, 2, "the first of all is forgotten");
+}
+
+#[test]
+fn a_slot_is_used_again_when_its_consumer_is_gone() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    world.send(connection, message(&orders, 1));
+    for _ in 0..3 {
+        let consumer = world.consumer(connection, &orders, window(1));
+        world.advance(std::time::Duration::from_secs(60));
+        world.hand_over(consumer, 1);
+        world.done(connection, Command::CloseSession { session: consumer.session });
+    }
+    assert!(world.attempts.iter().all(|(slot, _)| slot.0 == 0), "{:?}", world.attempts);
+}

@@ -1,0 +1,177 @@
+//! Distributed transactions.
+
+use corriere_broker::Settings;
+use corriere_broker::machine::{ConnectionKey, Input, Machine};
+use corriere_broker::store::{
+    DeliveryState, PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue, StoreError,
+    StoreOperation, StoredId, Totals,
+};
+use corriere_core::message::Priority;
+use corriere_core::provider::{AckKind, Command, Confirmation, ProviderError};
+use corriere_core::{TransactionId, Xid};
+
+use super::world::*;
+
+fn xid(number: u8) -> Xid {
+    Xid { format: 1, global: vec![number].into(), branch: "b".into() }
+}
+
+fn branch(number: u8) -> TransactionId {
+    TransactionId::Distributed(xid(number))
+}
+
+fn prepare(world: &mut World, connection: ConnectionKey, number: u8) -> Outcome {
+    world.done(connection, Command::End { transaction: branch(number) });
+    world.ask(connection, Command::Prepare { transaction: branch(number) })
+}
+
+const VOTE: Outcome = Ok(Confirmation::Prepared { must_commit: true });
+
+/// A branch that sends message 2 and has acknowledged message 1.
+fn begin(world: &mut World, connection: ConnectionKey) -> Consumer {
+    let orders = queue("orders");
+    world.send(connection, message(&orders, 1));
+    let consumer = world.consumer(connection, &orders, window(1));
+    world.done(connection, Command::Begin { transaction: branch(1) });
+    world.done(connection, acknowledge(consumer, 1, 1, AckKind::Standard, Some(branch(1))));
+    world.done(connection, send(message(&orders, 2), Some(branch(1))));
+    consumer
+}
+
+#[test]
+fn a_prepared_branch_outlives_its_connection_and_is_ended_by_any() {
+    for commits in [true, false] {
+        let mut world = World::new();
+        let (connection, orders) = (world.connect(), queue("orders"));
+        begin(&mut world, connection);
+        assert_eq!(prepare(&mut world, connection, 1), VOTE);
+        world.step(Input::Vanished { connection });
+        let other = world.connect();
+        let reader = world.consumer(other, &orders, window(9));
+        assert!(world.received(reader).is_empty(), "locked, and not yet sent");
+        assert_eq!(world.ask(other, Command::Recover), Ok(Confirmation::Recovered(vec![xid(1)])));
+        if commits {
+            world.done(other, Command::Commit { transaction: branch(1), one_phase: false });
+            assert_eq!(counted(&world.received(reader)), [(2, 1)]);
+        } else {
+            world.done(other, Command::Rollback { transaction: branch(1), cause: None });
+            assert_eq!(counted(&world.received(reader)), [(1, 2)]);
+        }
+        assert_eq!(world.ask(other, Command::Recover), Ok(Confirmation::Recovered(Vec::new())));
+    }
+}
+
+#[test]
+fn a_branch_that_is_not_prepared_ends_with_its_connection_and_is_nobody_elses() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    begin(&mut world, connection);
+    let other = world.connect();
+    let foreign = [
+        Command::Commit { transaction: branch(1), one_phase: true },
+        Command::Rollback { transaction: branch(1), cause: None },
+        Command::Prepare { transaction: branch(1) },
+        Command::End { transaction: branch(1) },
+        send(message(&orders, 3), Some(branch(1))),
+        Command::Forget { transaction: branch(1) },
+    ];
+    for command in foreign {
+        let what = format!("{command:?}");
+        assert!(matches!(world.ask(other, command), Err(ProviderError::Unknown { .. })), "{what}");
+    }
+    let taken = world.ask(other, Command::Begin { transaction: branch(1) });
+    assert!(matches!(taken, Err(ProviderError::Exists { .. })));
+    let early = world.ask(connection, Command::Commit { transaction: branch(1), one_phase: false });
+    assert!(matches!(early, Err(ProviderError::NotPrepared { .. })));
+    world.step(Input::Vanished { connection });
+    let reader = world.consumer(other, &orders, window(9));
+    assert_eq!(counted(&world.received(reader)), [(1, 2)]);
+}
+
+#[test]
+fn a_branch_with_nothing_in_it_need_not_be_committed() {
+    let mut world = World::new();
+    let connection = world.connect();
+    world.done(connection, Command::Begin { transaction: branch(1) });
+    assert_eq!(prepare(&mut world, connection, 1), Ok(Confirmation::Prepared { must_commit: false }));
+    assert!(world.operations.is_empty());
+    world.done(connection, Command::Begin { transaction: branch(1) });
+}
+
+#[test]
+fn a_prepare_that_the_store_fails_is_rolled_back_and_a_commit_that_it_fails_may_be_tried_again() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let failed = || Err(StoreError::Io("no".to_owned()));
+    let consumer = begin(&mut world, connection);
+    world.hold_store = true;
+    let first = world.submit(connection, Command::Prepare { transaction: branch(1) });
+    world.store(failed());
+    assert!(matches!(world.outcome(first), Some(Err(ProviderError::RolledBack { .. }))));
+    world.hold_store = false;
+    world.done(connection, Command::Begin { transaction: branch(2) });
+    world.done(connection, acknowledge(consumer, 1, 1, AckKind::Standard, Some(branch(2))));
+    assert_eq!(prepare(&mut world, connection, 2), VOTE);
+    world.hold_store = true;
+    let commit = || Command::Commit { transaction: branch(2), one_phase: false };
+    let second = world.submit(connection, commit());
+    // The rollback of the first is behind it.
+    while !world.unstored.is_empty() {
+        world.store(failed());
+    }
+    assert!(matches!(world.outcome(second), Some(Err(ProviderError::Store { .. }))));
+    assert_eq!(world.counts(&orders).pending, 1, "it was promised");
+    world.hold_store = false;
+    world.done(connection, commit());
+    assert_eq!(world.counts(&orders).pending, 0);
+}
+
+#[test]
+fn acknowledgements_of_a_prepared_branch_are_locks_that_survive_a_restart() {
+    let orders = queue("orders");
+    for commits in [true, false] {
+        let row = |stored| RecoveredMessage {
+            stored: StoredId(stored),
+            priority: Priority::default(),
+            expiration: None,
+            size: 300,
+            state: DeliveryState::default(),
+        };
+        let messages = vec![row(1), row(2)];
+        let queues =
+            vec![RecoveredQueue { destination: orders.clone(), totals: Totals::default(), messages }];
+        let prepared = vec![PreparedTransaction {
+            xid: xid(1),
+            sends: vec![(orders.clone(), row(3))],
+            acknowledged: vec![StoredId(1)],
+        }];
+        let recovered = Recovered { queues, prepared, last_id: StoredId(3), ..Recovered::default() };
+        let mut world = World::on(Machine::recovered(Settings::default(), recovered, true));
+        for stored in 1..=3 {
+            world.operations.push(StoreOperation::Append {
+                stored: StoredId(stored),
+                queue: orders.clone(),
+                arrival: corriere_broker::store::Arrival::Sent,
+                message: std::sync::Arc::new(message(&orders, stored)),
+                transaction: None,
+            });
+        }
+        let connection = world.connect();
+        let reader = world.consumer(connection, &orders, window(9));
+        world.bring_back();
+        assert_eq!(counted(&world.received(reader)), [(2, 1)]);
+        assert_eq!(world.counts(&orders).in_flight, 2);
+        let operation = if commits {
+            world.done(connection, Command::Commit { transaction: branch(1), one_phase: false });
+            StoreOperation::Commit(corriere_broker::store::StoreTransaction::Distributed(xid(1)))
+        } else {
+            world.done(connection, Command::Rollback { transaction: branch(1), cause: None });
+            StoreOperation::Rollback(corriere_broker::store::StoreTransaction::Distributed(xid(1)))
+        };
+        let told = world.operations.iter().any(|told| format!("{told:?}") == format!("{operation:?}"));
+        assert!(told);
+        world.bring_back();
+        let expected = if commits { (3, 1) } else { (1, 2) };
+        assert_eq!(counted(&world.received(reader)), [expected]);
+    }
+}

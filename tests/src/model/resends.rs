@@ -1,0 +1,63 @@
+//! Sends that are sent again: what is stored is stored once.
+
+use std::sync::Arc;
+
+use corriere_broker::machine::{ConnectionKey, Ticket};
+use corriere_core::Message;
+use corriere_core::provider::SendMessage;
+
+use super::entry::id_of;
+use super::session::Origin;
+use super::{Answer, Model};
+
+impl Model {
+    /// Whether a send was there before; then it is answered as the first one was, and counted.
+    pub(super) fn is_resent(
+        &mut self,
+        connection: ConnectionKey,
+        ticket: Ticket,
+        send: &SendMessage,
+    ) -> bool {
+        let message = &send.message;
+        if !is_stored(message) {
+            return false;
+        }
+        let id = id_of(message);
+        let is_known = self
+            .last_sequences
+            .iter()
+            .any(|(producer, last)| *producer == id.producer && id.sequence <= *last);
+        let first = self
+            .entering
+            .iter_mut()
+            .find(|entering| matches!(entering.origin, Origin::Sent(_)) && id_of(&entering.message) == id)
+            .filter(|_| send.transaction.is_none());
+        if is_known {
+            self.tickets.owe(connection, ticket, Answer::Done);
+        } else if let Some(first) = first {
+            first.resent.push(ticket);
+            self.tickets.hold(connection, ticket);
+        } else {
+            return false;
+        }
+        let destination = message.headers().destination.clone().expect("a message at the seam has one");
+        self.count(&destination).duplicates += 1;
+        self.resent += 1;
+        true
+    }
+
+    /// A message is stored.
+    pub(super) fn note_sent(&mut self, message: &Arc<Message>) {
+        let id = id_of(message);
+        match self.last_sequences.iter_mut().find(|(producer, _)| *producer == id.producer) {
+            Some((_, last)) => *last = id.sequence.max(*last),
+            None => self.last_sequences.push((id.producer, id.sequence)),
+        }
+    }
+}
+
+/// Whether the store keeps what is sent.
+pub(super) fn is_stored(message: &Message) -> bool {
+    let headers = message.headers();
+    headers.is_persistent() && headers.destination.as_ref().is_some_and(|destination| !destination.is_topic())
+}
