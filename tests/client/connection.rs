@@ -190,7 +190,8 @@ async fn an_unknown_option_broker_or_scheme_is_refused_by_name() {
     assert!(foreign.unwrap_err().to_string().contains("carrier-pigeon"));
     let foreign = ConnectionFactory::from_url("pigeon://roof").unwrap();
     let error = foreign.create_connection().await.unwrap_err();
-    assert!(error.to_string().ends_with("no provider serves `pigeon:`; there is `vm:`"), "{error}");
+    assert!(error.to_string().contains("no provider serves `pigeon:`; there is `"), "{error}");
+    assert!(error.to_string().contains("`vm:`"), "{error}");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod closing_from_inside;
 mod connection;
 mod dead_letters;
 mod expiry;
+mod handing_over;
 mod listening;
 mod memory;
 mod misuse;

@@ -58,7 +58,9 @@ pub enum Command {
     Send(SendMessage),
     /// Says what became of deliveries; confirmed when that has taken effect.
     Acknowledge(Ack),
-    /// Notes that a message is in the hands of the application, so that it counts if the process dies.
+    /// Notes that a message is in the hands of the application, so that it counts if the process dies, and so that it
+    /// widens the window. A client says so of each persistent message before the application has it, unless the same
+    /// call acknowledges it; of others when it suits.
     HandedOver {
         /// Whose delivery.
         subscription: SubscriptionId,

@@ -87,6 +87,18 @@ pub enum ProviderError {
         /// Which destinations use most of it, largest first; up to three.
         holders: Vec<MemoryHolder>,
     },
+    /// The store had no room for a message until the send's deadline.
+    #[error("the send of {message_id} to {destination} {}: {reason}", WaitedForStore(*waited))]
+    StoreFull {
+        /// The message.
+        message_id: String,
+        /// Where it was to go.
+        destination: String,
+        /// How long it waited.
+        waited: Duration,
+        /// What is full, as the store says it.
+        reason: String,
+    },
     /// The transaction could not be committed and was rolled back.
     #[error("transaction {transaction} was rolled back: {reason}")]
     RolledBack {
@@ -115,6 +127,12 @@ impl ProviderError {
     pub fn ends_connection(&self) -> bool {
         matches!(self, Self::Lost | Self::Stopped { .. })
     }
+
+    /// Whether there was no room for what was sent. That says nothing about a message whose handler failed for it.
+    #[must_use]
+    pub fn lacks_room(&self) -> bool {
+        matches!(self, Self::MemoryFull { .. } | Self::StoreFull { .. })
+    }
 }
 
 /// How long a send waited, in words.
@@ -126,6 +144,19 @@ impl fmt::Display for Waited {
             f.write_str("found no memory and was not to wait for it")
         } else {
             write!(f, "waited {:?} for memory", self.0)
+        }
+    }
+}
+
+/// How long a send waited for the store, in words.
+struct WaitedForStore(Duration);
+
+impl fmt::Display for WaitedForStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_zero() {
+            f.write_str("found no room in the store")
+        } else {
+            write!(f, "waited {:?} for room in the store", self.0)
         }
     }
 }
@@ -160,6 +191,23 @@ mod tests {
             full(Duration::from_secs(5), holders),
             "the send of ID:p:1 to queue://orders waited 5s for memory: the broker's limit of 1000 bytes leaves no room for \
              it; most is used by queue://DLQ.orders (800 bytes), queue://orders (150 bytes)"
+        );
+    }
+
+    #[test]
+    fn a_full_store_says_what_is_full() {
+        let full = |waited| {
+            let (message_id, destination) = ("ID:p:1".to_owned(), "queue://orders".to_owned());
+            let reason = "40 of 40 segments are in use".to_owned();
+            ProviderError::StoreFull { message_id, destination, waited, reason }.to_string()
+        };
+        assert_eq!(
+            full(Duration::from_secs(2)),
+            "the send of ID:p:1 to queue://orders waited 2s for room in the store: 40 of 40 segments are in use"
+        );
+        assert_eq!(
+            full(Duration::ZERO),
+            "the send of ID:p:1 to queue://orders found no room in the store: 40 of 40 segments are in use"
         );
     }
 

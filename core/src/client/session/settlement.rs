@@ -18,7 +18,7 @@ pub(super) struct HandedOver {
     unsettled: BTreeSet<u64>,
     /// How many were handed over since the provider was told.
     unreported: u64,
-    /// The provider is told after so many; `None` where that would not widen any window.
+    /// The provider is told after so many at the latest; `None` where that would not widen any window.
     report_after: Option<u64>,
 }
 
@@ -30,6 +30,19 @@ impl HandedOver {
     /// Hands over nothing more.
     pub(super) fn end(&self) {
         self.buffer.end(End::Closed);
+    }
+
+    /// Notes a delivery that the application has from now on. Says whether the provider is to be told at once: of each
+    /// persistent message, as it must count if the process dies, and of others now and then, for the window's sake.
+    fn note(&mut self, number: u64, is_persistent: bool) -> bool {
+        self.last = number;
+        self.unsettled.insert(number);
+        self.unreported += 1;
+        let is_due = is_persistent || self.report_after.is_some_and(|after| self.unreported >= after);
+        if is_due {
+            self.unreported = 0;
+        }
+        is_due
     }
 }
 
@@ -60,18 +73,14 @@ impl SessionInner {
             drop(self.acknowledge(subscription, dispatch.number, dispatch.number, AckKind::Expired, None));
         };
         let number = dispatch.number;
-        handed_over.last = number;
         if settles {
+            handed_over.last = number;
             drop(self.acknowledge(subscription, number, number, AckKind::Standard, None));
-            return Ok((Some(dispatch), expired));
-        }
-        handed_over.unsettled.insert(number);
-        unsettled.insert(subscription);
-        handed_over.unreported += 1;
-        if handed_over.report_after.is_some_and(|after| handed_over.unreported >= after) {
-            let first = number + 1 - handed_over.unreported;
-            handed_over.unreported = 0;
-            drop(self.acknowledge(subscription, first, number, AckKind::Delivered, None));
+        } else {
+            unsettled.insert(subscription);
+            if handed_over.note(number, dispatch.message.headers().is_persistent()) {
+                drop(self.connection.submit(Command::HandedOver { subscription, number }));
+            }
         }
         Ok((Some(dispatch), expired))
     }
@@ -86,9 +95,8 @@ impl SessionInner {
 
     /// Forgets what was not handed over, as the provider takes it back when deliveries up to `last` are given back.
     pub(super) fn recall(&self, subscription: SubscriptionId, handed_over: &mut HandedOver, last: u64) {
-        handed_over.unreported = 0;
         handed_over.buffer.recall();
-        if handed_over.is_open && last < handed_over.last {
+        if std::mem::take(&mut handed_over.unreported) > 0 && handed_over.is_open && last < handed_over.last {
             // Later ones are in the application's hands. The provider must know, or it would take them back as well.
             let number = handed_over.last;
             drop(self.connection.submit(Command::HandedOver { subscription, number }));
@@ -156,10 +164,11 @@ impl SessionInner {
             let Some(handed_over) = state.subscriptions.get_mut(&subscription) else { continue };
             let numbers = std::mem::take(&mut handed_over.unsettled);
             if let (Some(first), Some(last)) = (numbers.first().copied(), numbers.last().copied()) {
-                handed_over.unreported = 0;
                 if matches!(kind, AckKind::Redelivered { .. }) {
                     self.recall(subscription, handed_over, last);
                 }
+                // The acknowledgement says it of all of these.
+                handed_over.unreported = 0;
                 receipts.push(self.acknowledge(
                     subscription,
                     first,
