@@ -4,11 +4,13 @@
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
 mod beans;
+mod keeping;
 mod life;
 mod listeners;
 mod reaching;
 mod shutdown;
 mod stopping;
+mod surviving;
 mod test_harness;
 mod test_harness_order;
 

@@ -79,7 +79,7 @@ async fn start(broker: &str, listener: ListenerDef, own: &Own) -> (Application, 
 async fn an_application_that_is_stopped_by_its_own_listener_stops_after_that_run() {
     for listener in [stops_its_application::DEF, stops_its_application_blocking::DEF] {
         let own = Own::default();
-        let (app, dropped) = start("stopped-by-listener", listener, &own).await;
+        let (app, dropped) = start(listener.id, listener, &own).await;
         let template: JmsTemplate = app.bean("any").unwrap();
         let broker = app.broker().unwrap().clone();
         let queue = app.destinations().resolve("stops").unwrap();

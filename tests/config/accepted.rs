@@ -1,5 +1,6 @@
 //! What is right is read as it is meant.
 
+use std::path::Path;
 use std::time::Duration;
 
 use corriere::config::{DeadLetterKind, Origin};
@@ -118,6 +119,80 @@ fn every_table_and_key_is_read() {
     assert_eq!(listener.prefetch, Some(0));
     assert_eq!(configuration.beans.get("mailer").unwrap().bean_type.value, "smtp_mailer");
     assert_eq!(configuration.application.expect.unwrap().value, ["on_order"]);
+}
+
+#[test]
+fn where_and_how_messages_are_kept() {
+    let store = |text: &str| read(text).unwrap().broker.unwrap().store;
+    assert_eq!(store("[broker]").data_directory, None);
+
+    let given = store(
+        r#"
+        [broker]
+        data_directory = "data"
+        sync_on_write = false
+
+        [broker.store]
+        max_file_length = "16KiB"
+        store_limit = "32KiB"
+        ack_sync = true
+        checkpoint_after = "1MiB"
+        cleanup_interval = "5s"
+        archive_data_logs = true
+        directory_archive = "old"
+        "#,
+    );
+    let data_directory = given.data_directory.unwrap();
+    assert_eq!(data_directory.value, Path::new("data"));
+    assert_eq!(data_directory.place.to_string(), "`broker.data_directory` (config.toml, line 3)");
+    assert_eq!(given.sync_on_write, Some(false));
+    assert_eq!(given.max_file_length, Some(16 << 10));
+    assert_eq!(given.store_limit, Some(32 << 10));
+    assert_eq!(given.ack_sync, Some(true));
+    assert_eq!(given.checkpoint_after, Some(1 << 20));
+    assert_eq!(given.cleanup_interval, Some(Duration::from_secs(5)));
+    assert_eq!(given.archive_data_logs, Some(true));
+    assert_eq!(given.directory_archive.as_deref(), Some(Path::new("old")));
+}
+
+/// All twelve properties, with their defaults as its page writes them.
+#[test]
+fn the_properties_of_activemqs_first_journal_are_accepted() {
+    let configuration = read(
+        r#"
+        [broker.store]
+        directory = "activemq-data"
+        use_nio = true
+        sync_on_write = false
+        max_file_length = "32mb"
+        persistent_index = true
+        max_checkpoint_message_add_size = "4kb"
+        cleanup_interval = 30000
+        index_bin_size = 1024
+        index_key_size = 96
+        index_page_size = "16kb"
+        directory_archive = "archive"
+        archive_data_logs = false
+        "#,
+    )
+    .unwrap();
+    let store = configuration.broker.unwrap().store;
+    assert_eq!(store.data_directory.unwrap().value, Path::new("activemq-data"));
+    assert_eq!(store.sync_on_write, Some(false));
+    assert_eq!(store.max_file_length, Some(32 << 20));
+    assert_eq!(store.cleanup_interval, Some(Duration::from_secs(30)));
+
+    let without_effect: Vec<_> = configuration.without_effect.iter().map(ToString::to_string).collect();
+    assert_eq!(without_effect.len(), 6);
+    assert_eq!(
+        without_effect[0],
+        "`broker.store.use_nio` (config.toml, line 4) has no effect: every read and write says where in the file it is, \
+         always"
+    );
+    assert!(
+        without_effect[5]
+            .starts_with("`broker.store.index_page_size` (config.toml, line 12) has no effect: ")
+    );
 }
 
 #[test]

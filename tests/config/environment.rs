@@ -1,5 +1,6 @@
 //! Environment variables over the file (case C-38). The environment is given as a map: the process's own is left alone.
 
+use std::path::Path;
 use std::time::Duration;
 
 use corriere::config::{Configuration, Document, Origin};
@@ -51,6 +52,26 @@ fn a_variable_wins_over_the_file_and_says_so() {
     assert_eq!(configuration.destinations.queue("orders").unwrap().name(), "other");
     let origin = configuration.beans.get("mailer").unwrap().bean_type.place.origin();
     assert_eq!(*origin, Origin::Environment { variable: "CORRIERE__BEANS__MAILER__TYPE".to_owned() });
+}
+
+#[test]
+fn the_keys_of_the_store_can_be_set() {
+    let configuration = read(&[
+        ("CORRIERE__BROKER__DATA_DIRECTORY", "/var/lib/shop"),
+        ("CORRIERE__BROKER__SYNC_ON_WRITE", "false"),
+        ("CORRIERE__BROKER__STORE__MAX_FILE_LENGTH", "1MiB"),
+        ("CORRIERE__BROKER__STORE__CLEANUP_INTERVAL", "5000"),
+        ("CORRIERE__BROKER__STORE__USE_NIO", "false"),
+    ]);
+    let store = configuration.broker.unwrap().store;
+    let data_directory = store.data_directory.unwrap();
+    assert_eq!(data_directory.value, Path::new("/var/lib/shop"));
+    let variable = "CORRIERE__BROKER__DATA_DIRECTORY".to_owned();
+    assert_eq!(*data_directory.place.origin(), Origin::Environment { variable });
+    assert_eq!(store.sync_on_write, Some(false));
+    assert_eq!(store.max_file_length, Some(1 << 20));
+    assert_eq!(store.cleanup_interval, Some(Duration::from_secs(5)));
+    assert_eq!(configuration.without_effect.len(), 1);
 }
 
 #[test]

@@ -104,12 +104,8 @@ fn a_receive_timeout_that_is_neither_time_nor_sign_is_refused() {
 #[test]
 fn what_comes_later_is_said_to_come_later() {
     refused(
-        "[broker]\ndata_directory = \"data\"",
-        "`broker.data_directory` (config.toml, line 2) is not available yet: this version keeps messages in memory only",
-    );
-    refused(
-        "[broker]\nsync_on_write = true",
-        "`broker.sync_on_write` (config.toml, line 2) is not available yet: this version keeps messages in memory only",
+        "[broker]\npreset = \"activemq\"",
+        "`broker.preset` (config.toml, line 2) is not available yet: this version has no presets",
     );
 }
 
@@ -213,6 +209,63 @@ fn a_broker_name_that_its_url_cannot_hold_is_refused() {
     for name in ["a", "-", "shop.eu-1_b"] {
         assert_eq!(read(&format!("[broker]\nname = \"{name}\"")).unwrap().broker.unwrap().name, name);
     }
+}
+
+#[test]
+fn a_store_that_could_not_work_is_refused() {
+    let cases = [
+        ("max_file_length = 0", "`0`", "a size from \"16KiB\" to \"1GiB\""),
+        ("max_file_length = \"15KiB\"", "\"15KiB\"", "a size from \"16KiB\" to \"1GiB\""),
+        ("max_file_length = \"1025MiB\"", "\"1025MiB\"", "a size from \"16KiB\" to \"1GiB\""),
+        ("max_file_length = \"32 megs\"", "\"32 megs\"", "a size from \"16KiB\" to \"1GiB\""),
+        (
+            "store_limit = \"63MiB\"",
+            "\"63MiB\"",
+            "a size such as \"10GiB\", of at least two files of the journal (`max_file_length`)",
+        ),
+        ("checkpoint_after = 0", "`0`", "a size above 0 such as \"256MiB\""),
+        (
+            "cleanup_interval = \"0s\"",
+            "\"0s\"",
+            "a duration above 0 such as \"30s\", or a number of milliseconds",
+        ),
+        ("cleanup_interval = -1", "`-1`", "a duration above 0 such as \"30s\", or a number of milliseconds"),
+        ("ack_sync = \"yes\"", "\"yes\"", "true or false"),
+        ("archive_data_logs = 1", "`1`", "true or false"),
+        ("directory = \"\"", "\"\"", "the path of a directory"),
+        ("directory_archive = \"\"", "\"\"", "the path of a directory that is none of the store's own"),
+        (
+            "directory_archive = \"./journal/old\"",
+            "\"./journal/old\"",
+            "the path of a directory that is none of the store's own",
+        ),
+    ];
+    for (line, found, expected) in cases {
+        let key = line.split(' ').next().unwrap();
+        refused(
+            &format!("[broker.store]\n{line}"),
+            &format!("`broker.store.{key}` (config.toml, line 2) is {found}; expected {expected}"),
+        );
+    }
+    refused(
+        "[broker]\ndata_directory = 5",
+        "`broker.data_directory` (config.toml, line 2) is `5`; expected the path of a directory",
+    );
+    refused(
+        "[broker.store]\nmax_file_lenght = \"1MiB\"",
+        "`broker.store.max_file_lenght` (config.toml, line 2) is not known; did you mean `max_file_length`?; known here: \
+         `directory`, `sync_on_write`, `max_file_length`, `store_limit`, `ack_sync`, `checkpoint_after`, \
+         `cleanup_interval`, `archive_data_logs`, `directory_archive`",
+    );
+}
+
+#[test]
+fn a_directory_that_is_given_twice_is_refused() {
+    refused(
+        "[broker]\ndata_directory = \"a\"\n[broker.store]\ndirectory = \"a\"",
+        "`broker.store.directory` (config.toml, line 4) is a second value for `broker.data_directory`; expected one of the \
+         two",
+    );
 }
 
 #[test]

@@ -63,8 +63,13 @@ impl ApplicationBuilder {
     }
 
     /// Adds a bean. A name that is taken is an error at the start.
-    pub fn bean<T: Send + Sync + 'static>(mut self, name: &str, value: T) -> Self {
-        if let Err(source) = self.beans.add(name, Bean::new(value)) {
+    pub fn bean<T: Send + Sync + 'static>(self, name: &str, value: T) -> Self {
+        self.shared_bean(name, Bean::new(value))
+    }
+
+    /// As [`ApplicationBuilder::bean`], with a bean that others hold as well.
+    pub(crate) fn shared_bean<T: Send + Sync + 'static>(mut self, name: &str, bean: Bean<T>) -> Self {
+        if let Err(source) = self.beans.add(name, bean) {
             self.refused.push(bean_error(format!("beans.{name}"), source));
         }
         self
@@ -122,7 +127,12 @@ impl ApplicationBuilder {
         let (configuration, plan) = self.plan()?;
         let beans = Arc::new(self.make_beans(&configuration, &plan)?);
         let broker = match &configuration.broker {
-            Some(table) if self.url.is_none() => Some(broker::Embedded::start(table, self.clock.clone())?),
+            Some(table) if self.url.is_none() => {
+                for key in &configuration.without_effect {
+                    tracing::info!("{key}");
+                }
+                Some(broker::Embedded::start(table, self.clock.clone()).await?)
+            }
             _ => None,
         };
 

@@ -9,6 +9,8 @@ use corriere_core::{DestinationError, MessageError};
 use corriere_templates::{ConversionError, TemplateError};
 
 use crate::beans::BeanError;
+#[cfg(feature = "embedded")]
+use crate::config::Place;
 use crate::config::{ConfigError, UnknownDestination};
 use crate::containers::ContainerError;
 use crate::listener::{AcknowledgeError, ConcurrencyError};
@@ -32,6 +34,19 @@ pub enum Error {
     #[cfg(feature = "embedded")]
     #[error("the embedded broker did not start: {0}")]
     Broker(#[from] corriere_broker::StartError),
+    /// The directory in which the embedded broker keeps messages.
+    #[cfg(feature = "embedded")]
+    #[error("{place}: messages cannot be kept there: {source}")]
+    Store {
+        /// The key that names it.
+        place: Place,
+        /// Why not.
+        source: Box<corriere_broker::journal::OpenError>,
+    },
+    /// The embedded broker failed while the application ran, and confirms nothing more.
+    #[cfg(feature = "embedded")]
+    #[error("the embedded broker failed: {0}")]
+    BrokerFailed(#[source] ProviderError),
     /// There is a table `[broker]`, and this program is built without a broker.
     #[cfg(not(feature = "embedded"))]
     #[error("`broker` asks for an embedded broker; this program is built without the feature `embedded`")]

@@ -1,5 +1,6 @@
 //! The application: what a configuration and a program make together, from its start to its stop.
 
+#[cfg_attr(not(feature = "embedded"), path = "no_broker.rs")]
 mod broker;
 mod builder;
 mod error;
@@ -11,8 +12,9 @@ mod shutdown;
 use std::path::Path;
 use std::sync::Arc;
 
+use broker::Failure;
 #[cfg(feature = "embedded")]
-pub(crate) use broker::settings as broker_settings;
+pub(crate) use broker::{journal_options, settings as broker_settings};
 pub use builder::ApplicationBuilder;
 pub use error::Error;
 pub use plan::PlannedListener;
@@ -35,7 +37,6 @@ pub struct Application {
     planned: Vec<PlannedListener>,
     beans: Arc<Beans>,
     destinations: Destinations,
-    #[cfg_attr(not(feature = "embedded"), expect(dead_code, reason = "there is never one"))]
     broker: Option<broker::Embedded>,
 }
 
@@ -106,26 +107,31 @@ impl Application {
         &self.containers
     }
 
-    /// Runs until Ctrl-C or SIGTERM, then stops as [`Application::stop`] does. A second signal stops at once.
+    /// Runs until Ctrl-C or SIGTERM, then stops as [`Application::stop`] does. A second signal stops at once. When the
+    /// embedded broker fails, because it cannot write any more, it stops as well, with that error.
     ///
     /// Dropping the future drops the application.
     ///
     /// # Errors
-    /// [`Error::Signals`], [`Error::Interrupted`].
+    /// [`Error::Signals`], [`Error::Interrupted`], [`Error::BrokerFailed`].
     pub async fn run_until_shutdown(self) -> Result<(), Error> {
         let mut signals = Signals::listen()?;
         // Before this a signal ends the process at once, so whoever sends one waits for this line.
         tracing::info!("running until Ctrl-C or SIGTERM");
-        let signal = signals.next().await?;
-        tracing::info!("{signal}: stopping");
+        let mut failure = Failure::of(self.broker.as_ref());
         tokio::select! {
-            _ = self.stop() => Ok(()),
+            signal = signals.next() => tracing::info!("{}: stopping", signal?),
+            () = failure.comes() => tracing::error!("the embedded broker failed: stopping"),
+        }
+        tokio::select! {
+            _ = self.stop() => failure.into_result().await,
             second = signals.next() => second.and(Err(Error::Interrupted)),
         }
     }
 
     /// Stops: no listener takes anything more, runs that are under way are waited for up to their container's
-    /// `shutdown_timeout`, beans are dropped in the reverse of their order, and the broker ends.
+    /// `shutdown_timeout`, beans are dropped in the reverse of their order, and the broker ends, with all that it keeps
+    /// on the disk.
     ///
     /// The report has what was still running when the time was up, and what became of its message. Dropping the future
     /// stops without waiting any longer.
@@ -150,8 +156,90 @@ impl Application {
         for container in &self.containers {
             whole.abandoned.extend(container.stop().await.abandoned);
         }
-        drop(self);
+        let Self { containers, planned, beans, destinations: _, broker } = self;
+        drop((containers, planned, beans));
+        if let Some(broker) = broker {
+            broker.stop().await;
+        }
         tracing::info!("stopped");
         whole
+    }
+}
+
+#[cfg(all(test, feature = "embedded"))]
+mod tests {
+    use std::io;
+    use std::time::Duration;
+
+    use corriere_broker::files::{Fault, Operation, RecordedFiles};
+    use corriere_broker::journal::{JournalOptions, JournalStore};
+    use corriere_broker::{Broker, Settings};
+    use corriere_core::{Clock, ConnectionFactory};
+    use corriere_templates::JmsTemplate;
+
+    use super::*;
+
+    /// After this a test is taken to hang.
+    const HANG: Duration = Duration::from_secs(60);
+
+    /// An application with nothing but a broker, whose files can be made to fail.
+    fn application(name: &str) -> (Application, JmsTemplate, RecordedFiles) {
+        let files = RecordedFiles::new();
+        let mut options = JournalOptions::new("/data");
+        options.max_file_length = 64 << 10;
+        let store = JournalStore::open(Arc::new(files.clone()), options).expect("it opens");
+        let broker = Broker::start(name, Settings::default(), Arc::new(store), Clock::system());
+        let broker = broker.expect("it starts");
+        let factory = ConnectionFactory::from_url(&format!("vm://{name}")).expect("a URL");
+        let app = Application {
+            containers: Vec::new(),
+            planned: Vec::new(),
+            beans: Arc::default(),
+            destinations: Destinations::default(),
+            broker: Some(broker::Embedded { broker }),
+        };
+        (app, JmsTemplate::builder(factory).build().expect("a template"), files)
+    }
+
+    #[tokio::test]
+    async fn a_program_whose_disk_fails_ends_with_that_error() {
+        let (app, template, files) = application("failing-disk");
+        template.convert_and_send_to("work", "kept").await.unwrap();
+        let mut run = Box::pin(app.run_until_shutdown());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(20), &mut run).await.is_err(),
+            "it ended by itself"
+        );
+        files.fail(Fault { operation: Operation::Sync, nth: 1, error: io::ErrorKind::Other, lasting: true });
+        template.convert_and_send_to("work", "lost").await.unwrap_err();
+        let ended = tokio::time::timeout(HANG, run).await.unwrap();
+        assert!(matches!(ended, Err(Error::BrokerFailed(_))), "{ended:?}");
+        let text = ended.unwrap_err().to_string();
+        assert!(
+            text.starts_with("the embedded broker failed: ") && text.contains("/data/journal/"),
+            "{text}"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_disk_that_fails_while_the_application_stops_is_an_error_as_well() {
+        let (app, template, files) = application("failing-late");
+        template.convert_and_send_to("work", "kept").await.unwrap();
+        let failure = Failure::of(app.broker.as_ref());
+        files.fail(Fault { operation: Operation::Sync, nth: 1, error: io::ErrorKind::Other, lasting: true });
+        template.convert_and_send_to("work", "lost").await.unwrap_err();
+        app.stop().await;
+        assert!(matches!(failure.into_result().await, Err(Error::BrokerFailed(_))));
+    }
+
+    #[tokio::test]
+    async fn an_application_that_stops_in_order_ends_well_and_keeps_everything() {
+        let (app, template, files) = application("stopping");
+        template.convert_and_send_to("work", "kept").await.unwrap();
+        let failure = Failure::of(app.broker.as_ref());
+        app.stop().await;
+        assert!(failure.into_result().await.is_ok());
+        // The lock is free, though a handle to the broker is left.
+        JournalStore::open(Arc::new(files), JournalOptions::new("/data")).unwrap();
     }
 }

@@ -130,7 +130,7 @@ fn key(mut path: Vec<String>, keys: &[KeySchema], parts: &[&str], at: usize) -> 
             Err(Miss { reason: format!("`{}` is no table", path.join(".")), nearest: None })
         }
         Kind::List => Ok(Target { path, is_list: true }),
-        Kind::Value | Kind::NotYet(_) => Ok(Target { path, is_list: false }),
+        Kind::Value | Kind::NotYet(_) | Kind::WithoutEffect(_) => Ok(Target { path, is_list: false }),
     }
 }
 

@@ -18,9 +18,9 @@ pub use document::Document;
 pub use error::{ConfigError, Origin, Place};
 pub(crate) use error::{Problems, known_names};
 pub(crate) use origin::hidden_within;
-pub use reading::Setting;
+pub use reading::{Setting, WithoutEffect};
 pub use tables::{
     ApplicationTable, BeanTable, BrokerTable, Configuration, ConnectionFactoryTable, DeadLetterKind,
-    ListenerContainerTable, ListenerTable, MessageConverterTable, Named, TemplateTable,
+    ListenerContainerTable, ListenerTable, MessageConverterTable, Named, StoreTable, TemplateTable,
 };
 pub(crate) use value::boolean;

@@ -27,12 +27,29 @@ impl<T> fmt::Debug for Setting<T> {
     }
 }
 
+/// A key that is accepted and does nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WithoutEffect {
+    /// The key.
+    pub place: Place,
+    /// Why not.
+    pub reason: &'static str,
+}
+
+impl fmt::Display for WithoutEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} has no effect: {}", self.place, self.reason)
+    }
+}
+
 /// One pass over a tree.
 pub(super) struct Reading<'a> {
     tree: &'a Map<String, Value>,
     file: &'a str,
     lines: &'a Lines,
     problems: RefCell<Problems>,
+    without_effect: RefCell<Vec<WithoutEffect>>,
 }
 
 impl<'a> Reading<'a> {
@@ -42,11 +59,16 @@ impl<'a> Reading<'a> {
         lines: &'a Lines,
         problems: Problems,
     ) -> Self {
-        Self { tree, file, lines, problems: RefCell::new(problems) }
+        Self { tree, file, lines, problems: RefCell::new(problems), without_effect: RefCell::default() }
     }
 
     pub(super) fn problem(&self, error: ConfigError) {
         self.problems.borrow_mut().push(error);
+    }
+
+    /// The keys that [`Reading::check_keys`] found to have no effect.
+    pub(super) fn take_without_effect(&self) -> Vec<WithoutEffect> {
+        self.without_effect.take()
     }
 
     pub(super) fn into_problems(self) -> Problems {
@@ -136,13 +158,16 @@ impl<'a> Reading<'a> {
                 None => {
                     let known: Vec<_> = keys
                         .iter()
-                        .filter(|key| !matches!(key.kind, Kind::NotYet(_)))
+                        .filter(|key| !matches!(key.kind, Kind::NotYet(_) | Kind::WithoutEffect(_)))
                         .map(|key| key.name)
                         .collect();
                     self.unknown(&path, &known);
                 }
                 Some(Kind::NotYet(reason)) => {
                     self.problem(ConfigError::NotYet { place: self.place(&path), reason });
+                }
+                Some(Kind::WithoutEffect(reason)) => {
+                    self.without_effect.borrow_mut().push(WithoutEffect { place: self.place(&path), reason });
                 }
                 Some(Kind::Table(keys)) => {
                     if let ValueKind::Table(values) = &value.kind {
@@ -229,7 +254,7 @@ impl<'a> TableReader<'a> {
         let values = self.reading.as_table(self.values.get(key)?, &path)?;
         let keys = match self.keys.iter().find(|schema| schema.name == key)?.kind {
             Kind::Table(keys) => keys,
-            Kind::Value | Kind::List | Kind::NotYet(_) => return None,
+            Kind::Value | Kind::List | Kind::NotYet(_) | Kind::WithoutEffect(_) => return None,
         };
         Some(TableReader { reading: self.reading, path, values, keys })
     }

@@ -45,6 +45,8 @@ pub(crate) enum Kind {
     Table(&'static [KeySchema]),
     /// Planned; says what this version does instead.
     NotYet(&'static str),
+    /// Of another broker, and with no meaning in this one; says why. Any value will do.
+    WithoutEffect(&'static str),
 }
 
 impl KeySchema {
@@ -58,6 +60,10 @@ impl KeySchema {
 
     pub(crate) const fn table(name: &'static str, keys: &'static [KeySchema]) -> Self {
         Self { name, expects: "a table", kind: Kind::Table(keys) }
+    }
+
+    pub(crate) const fn without_effect(name: &'static str, reason: &'static str) -> Self {
+        Self { name, expects: "anything", kind: Kind::WithoutEffect(reason) }
     }
 
     pub(crate) const fn not_yet(name: &'static str, reason: &'static str) -> Self {
@@ -77,6 +83,7 @@ pub(crate) fn table(name: &str) -> Option<&'static TableSchema> {
 }
 
 pub(crate) const DURATION: &str = "a duration such as \"20s\", \"500ms\", \"2m\" or \"1h30m\"";
+pub(crate) const BOOLEAN: &str = "true or false";
 pub(crate) const CONCURRENCY: &str =
     "a range of workers such as \"2-8\", or a single upper bound such as \"8\", from 1 up";
 pub(crate) const ACKNOWLEDGE: &str = "\"auto\", \"client\", \"transacted\" or \"manual\"";
@@ -128,7 +135,9 @@ mod tests {
                     Kind::Table(keys) => {
                         keys.iter().map(|inner| format!("`{}.{}`", key.name, inner.name)).collect()
                     }
-                    Kind::Value | Kind::List | Kind::NotYet(_) => vec![format!("`{}`", key.name)],
+                    Kind::Value | Kind::List | Kind::NotYet(_) | Kind::WithoutEffect(_) => {
+                        vec![format!("`{}`", key.name)]
+                    }
                 };
                 for name in names {
                     assert!(

@@ -75,7 +75,7 @@ pub(crate) fn duration(value: &Value) -> Option<Duration> {
     text(value).and_then(|text| parse_duration(&text))
 }
 
-/// A size in bytes: `64MiB`, `1GB`, or a whole number.
+/// A size in bytes: `64MiB`, `1GB`, `32mb`, or a whole number.
 pub(crate) fn size(value: &Value) -> Option<u64> {
     match &value.kind {
         ValueKind::String(text) => parse_size(text),
@@ -116,9 +116,10 @@ fn parse_size(text: &str) -> Option<u64> {
         "kB" | "KB" => 1_000,
         "MB" => 1_000_000,
         "GB" => 1_000_000_000,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
+        // In small letters they are ActiveMQ's, whose units are those of memory.
+        "KiB" | "kb" => 1 << 10,
+        "MiB" | "mb" => 1 << 20,
+        "GiB" | "gb" => 1 << 30,
         _ => return None,
     };
     behind.is_empty().then_some(amount)?.checked_mul(unit)
@@ -151,7 +152,9 @@ mod tests {
 
     #[test]
     fn sizes_have_units_or_are_bytes() {
-        for (text, bytes) in [("64MiB", 64 << 20), ("1 GB", 1_000_000_000), ("512", 512), ("0B", 0)] {
+        for (text, bytes) in
+            [("64MiB", 64 << 20), ("1 GB", 1_000_000_000), ("512", 512), ("0B", 0), ("32mb", 32 << 20)]
+        {
             assert_eq!(parse_size(text), Some(bytes), "{text}");
         }
         for text in ["", "-1", "64 MiBs", "64Mi", "99999999999GiB", "1GB 2"] {

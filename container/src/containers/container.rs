@@ -102,6 +102,12 @@ impl ListenerContainer {
         drain::begin(self.shared());
     }
 
+    /// Ends it as the end of the process would; see [`drain::kill`].
+    #[cfg(feature = "embedded")]
+    pub(crate) fn kill(&self) -> impl Future<Output = ()> + use<> {
+        drain::kill(self.shared())
+    }
+
     /// Whether the calling code is its listener.
     pub(crate) fn is_current(&self) -> bool {
         ContainerId::current() == Some(self.shared().id)

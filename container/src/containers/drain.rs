@@ -30,6 +30,25 @@ pub(super) fn begin(shared: &Arc<Shared>) {
     }
 }
 
+/// Ends it as the end of the process would: runs end where they stand, nothing is given back, and nobody is told. What
+/// is left of it is gone when the returned future is.
+#[cfg(feature = "embedded")]
+pub(super) fn kill(shared: &Arc<Shared>) -> impl Future<Output = ()> + use<> {
+    shared.state.send_replace(ContainerState::Stopping);
+    for task in shared.pool().tasks() {
+        task.abort();
+    }
+    let shared = Arc::clone(shared);
+    async move {
+        // A blocking listener, or one that never awaits, cannot be ended.
+        let _ = tokio::time::timeout(STEP, wait_for_workers(&shared)).await;
+        drop(shared.connector.take());
+        shared.drop_beans();
+        shared.state.send_replace(ContainerState::Stopped);
+        shared.report.send_replace(Some(StopReport::default()));
+    }
+}
+
 async fn drain(shared: Arc<Shared>) {
     let idle = wait_for_workers(&shared);
     // In real time, also where a test moves the clock: a stop must end although nobody moves it.

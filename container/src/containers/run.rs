@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use corriere_core::provider::{Cause, CauseKind, ProviderError};
+use corriere_core::provider::{Cause, CauseKind};
 use corriere_core::{Delivery, Destination, Error, Message, Release, SendOptions, Session};
 use corriere_templates::TemplateError;
 use tracing::field::Empty;
@@ -66,7 +66,7 @@ impl Failure {
 
 /// The class of a failure. That the broker had no room for what the listener sent says nothing about the message.
 fn kind(error: &(dyn std::error::Error + 'static)) -> CauseKind {
-    let has_no_room = |error: &Error| matches!(error, Error::Provider(ProviderError::MemoryFull { .. }));
+    let has_no_room = |error: &Error| matches!(error, Error::Provider(error) if error.lacks_room());
     let mut next = Some(error);
     while let Some(error) = next {
         let of_template = || match error.downcast_ref() {

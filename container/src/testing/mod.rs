@@ -2,32 +2,35 @@
 //!
 //! Nothing here waits for time to pass: the clock moves only by [`RunningTestApp::advance`], and every wait is for
 //! something to happen, with an upper bound that turns a hang into a failure.
+//!
+//! The broker keeps its messages as it does on a disk, in files that are recorded in memory. So a test can have the process
+//! die, or the power cut, and go on with what survived: [`RunningTestApp::crash`], [`RunningTestApp::power_cut`].
 
+mod crashing;
 mod observer;
 mod running;
 mod settled;
+mod setup;
 
 use std::any::type_name;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use corriere_broker::Broker;
-use corriere_broker::store::MemoryStore;
+use corriere_broker::files::RecordedFiles;
 use corriere_core::{Clock, Timestamp};
 use tracing::level_filters::LevelFilter;
 
-use crate::application::{Application, ApplicationBuilder, broker_settings};
+use crate::beans::Bean;
 use crate::config::Document;
 use crate::listener::ListenerDef;
-use observer::Ends;
 pub use running::RunningTestApp;
 pub use settled::{Counted, Settled};
+use setup::{Addition, Setup};
 
 /// 2026-01-01T00:00:00Z, where every test's clock stands at first.
 const START: Timestamp = Timestamp(1_767_225_600_000);
 
-/// The application of a test, before its start: no listeners but those that are named, a broker in memory that no other
-/// test shares, and a clock that stands still.
+/// The application of a test, before its start: no listeners but those that are named, a broker that no other test
+/// shares, and a clock that stands still.
 #[must_use = "a test application does nothing before `start`"]
 pub struct TestApp {
     document: Document,
@@ -37,8 +40,6 @@ pub struct TestApp {
     additions: Vec<Addition>,
     listeners: Vec<ListenerDef>,
 }
-
-type Addition = Box<dyn FnOnce(ApplicationBuilder) -> ApplicationBuilder + Send>;
 
 impl std::fmt::Debug for TestApp {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -61,7 +62,8 @@ impl TestApp {
     }
 
     /// Takes the configuration of this TOML text. Its connection factories connect to the test's broker, whatever their
-    /// URLs say; of the environment nothing is taken.
+    /// URLs say, and messages are kept in recorded files, whatever its `data_directory` says; of the environment nothing
+    /// is taken.
     ///
     /// # Panics
     /// When it is not TOML.
@@ -84,15 +86,16 @@ impl TestApp {
         self
     }
 
-    /// Adds a bean under the name of its type.
+    /// Adds a bean under the name of its type. It is the test's: the same one is there after a crash, while those of the
+    /// configuration are made anew.
     pub fn bean<T: Send + Sync + 'static>(self, value: T) -> Self {
         self.named_bean(type_name::<T>(), value)
     }
 
-    /// Adds a bean.
+    /// Adds a bean; as [`TestApp::bean`], it is there after a crash.
     pub fn named_bean<T: Send + Sync + 'static>(mut self, name: &str, value: T) -> Self {
-        let name = name.to_owned();
-        self.additions.push(Box::new(move |builder| builder.bean(&name, value)));
+        let (name, bean) = (name.to_owned(), Bean::new(value));
+        self.additions.push(Box::new(move |builder| builder.shared_bean(&name, bean.clone())));
         self
     }
 
@@ -101,33 +104,12 @@ impl TestApp {
     /// # Panics
     /// When it does not start, with everything that is wrong.
     pub async fn start(mut self) -> RunningTestApp {
-        static NUMBER: AtomicU64 = AtomicU64::new(1);
-
         for (key, value) in self.set {
             self.document.set(key, value);
         }
-        let clock = Clock::manual(START);
-        let ids: Vec<&str> = self.listeners.iter().map(|listener| listener.id).collect();
-        let configuration = self.document.read(&ids).unwrap_or_else(|error| panic!("{error}"));
-        let table = configuration.broker.unwrap_or_default();
-        let settings = broker_settings(&table);
-        let dead_letters = settings.dead_letters;
-        let name = format!("test-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
-        let broker = Broker::start(&name, settings, Arc::new(MemoryStore), clock.clone())
-            .unwrap_or_else(|error| panic!("the test's broker did not start: {error}"));
-
-        let ends = Arc::new(Ends::default());
-        let mut builder = Application::from_document(self.document)
-            .connected_to(format!("vm://{name}"))
-            .observed_by(Arc::clone(&ends) as _)
-            .clock(clock.clone())
-            .listeners(self.listeners);
-        for addition in self.additions {
-            builder = addition(builder);
-        }
-        let application =
-            builder.start().await.unwrap_or_else(|error| panic!("the application did not start: {error:?}"));
-        RunningTestApp::new(application, broker, dead_letters, clock, ends)
+        let Self { document, additions, listeners, .. } = self;
+        let setup = Setup { document, additions, listeners, clock: Clock::manual(START) };
+        setup.start(RecordedFiles::new(), "").await
     }
 }
 
@@ -144,10 +126,10 @@ where
         .enable_all()
         .build()
         .unwrap_or_else(|error| panic!("the runtime of the test could not be started: {error}"));
-    let output = runtime.block_on(test(TestApp::new()));
-    // A blocking listener that hangs must not keep a test that is over.
+    let output = catch_unwind(AssertUnwindSafe(|| runtime.block_on(test(TestApp::new()))));
+    // A blocking listener that hangs must not keep a test that is over, also one that failed.
     runtime.shutdown_background();
-    output
+    output.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// With `RUST_LOG` set, the log is part of a test's output.

@@ -1,8 +1,10 @@
 //! The application of a test while it runs.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use corriere_broker::files::RecordedFiles;
 use corriere_broker::{Broker, Counts, DeadLetters};
 use corriere_core::{Clock, ConnectionFactory, Destination, Message};
 use corriere_templates::{JmsTemplate, ReceiveTimeout};
@@ -11,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::observer::Ends;
 use super::settled::Settled;
+use super::setup::Setup;
 use crate::application::Application;
 use crate::containers::ListenerContainer;
 use crate::listener::ListenerDef;
@@ -27,29 +30,29 @@ const STILL: u32 = 10;
 /// Names of destinations are those that the application's code uses.
 #[derive(Debug)]
 pub struct RunningTestApp {
-    application: Application,
-    template: JmsTemplate,
-    broker: Broker,
-    dead_letters: DeadLetters,
-    clock: Clock,
-    ends: Arc<Ends>,
+    pub(super) life: Life,
+    pub(super) template: JmsTemplate,
+}
+
+/// A test's application from one start to its end.
+pub(super) struct Life {
+    pub(super) setup: Setup,
+    pub(super) files: RecordedFiles,
+    pub(super) application: Application,
+    pub(super) broker: Broker,
+    pub(super) dead_letters: DeadLetters,
+    pub(super) ends: Arc<Ends>,
 }
 
 impl RunningTestApp {
-    pub(super) fn new(
-        application: Application,
-        broker: Broker,
-        dead_letters: DeadLetters,
-        clock: Clock,
-        ends: Arc<Ends>,
-    ) -> Self {
-        let url = format!("vm://{}", broker.name());
+    pub(super) fn new(life: Life) -> Self {
+        let url = format!("vm://{}", life.broker.name());
         let factory = ConnectionFactory::from_url(&url).unwrap_or_else(|error| panic!("{error}"));
         let template = JmsTemplate::builder(factory)
-            .destination_resolver(Arc::new(application.destinations().clone()))
+            .destination_resolver(Arc::new(life.application.destinations().clone()))
             .build()
             .unwrap_or_else(|error| panic!("{error}"));
-        Self { application, template, broker, dead_letters, clock, ends }
+        Self { life, template }
     }
 
     /// Sends a value, as JSON, and returns when the broker has it.
@@ -76,7 +79,8 @@ impl RunningTestApp {
     }
 
     /// Waits until nothing more happens to the messages of a listener without a new message or a later time: each is
-    /// settled, or waits for the delay of its redelivery, or stands behind one that does.
+    /// settled, or waits for the delay of its redelivery, or stands behind one that does. What has become of them by then
+    /// survives a crash.
     ///
     /// # Panics
     /// When the listener was not started, or after half a minute.
@@ -87,9 +91,11 @@ impl RunningTestApp {
             let mut still = 0;
             let mut before = (Counts::default(), 0);
             loop {
-                let counts = self.broker.counts(&destination).unwrap_or_default();
-                let delayed = self.broker.delayed(&destination);
-                let rests = counts.in_flight == 0 && container.status().busy == 0;
+                let counts = self.life.broker.counts(&destination).unwrap_or_default();
+                let delayed = self.life.broker.delayed(&destination);
+                // What is counted and not yet written would be undone by a crash.
+                let is_kept = self.life.broker.batches_at_store() == 0;
+                let rests = counts.in_flight == 0 && container.status().busy == 0 && is_kept;
                 if rests && counts.pending == delayed {
                     return (counts, delayed);
                 }
@@ -107,11 +113,11 @@ impl RunningTestApp {
             panic!(
                 "listener `{}` has not come to rest in {PATIENCE:?}: {destination} has {:?}, its container {:?}",
                 listener.id,
-                self.broker.counts(&destination).unwrap_or_default(),
+                self.life.broker.counts(&destination).unwrap_or_default(),
                 container.status()
             );
         };
-        let tally = self.ends.of(listener.id);
+        let tally = self.life.ends.of(listener.id);
         Settled {
             listener: listener.id,
             acked: tally.acked,
@@ -154,7 +160,7 @@ impl RunningTestApp {
     /// When there is one.
     #[track_caller]
     pub fn is_empty(&self, destination: &str) -> &Self {
-        let pending = self.broker.counts(&self.resolve(destination)).unwrap_or_default().pending;
+        let pending = self.life.broker.counts(&self.resolve(destination)).unwrap_or_default().pending;
         assert!(pending == 0, "`{destination}` should be empty, but holds {pending} messages");
         self
     }
@@ -165,7 +171,7 @@ impl RunningTestApp {
     /// When they cannot be received.
     pub async fn dead_letters(&self, destination: &str) -> Vec<Message> {
         let source = self.resolve(destination);
-        let name = match self.dead_letters {
+        let name = match self.life.dead_letters {
             DeadLetters::Shared => "ActiveMQ.DLQ".to_owned(),
             _ if source.is_topic() => format!("DLQ.topic.{}", source.name()),
             _ => format!("DLQ.{}", source.name()),
@@ -183,13 +189,13 @@ impl RunningTestApp {
 
     /// Moves the test's clock, which moves in no other way.
     pub fn advance(&self, by: Duration) {
-        self.clock.advance(by);
+        self.life.setup.clock.advance(by);
     }
 
     /// The test's clock.
     #[must_use]
     pub fn clock(&self) -> &Clock {
-        &self.clock
+        &self.life.setup.clock
     }
 
     /// A bean, as [`Application::bean`] gives it.
@@ -199,7 +205,7 @@ impl RunningTestApp {
     #[must_use]
     #[track_caller]
     pub fn bean<T: Clone + 'static>(&self, name: &str) -> T {
-        self.application.bean(name).unwrap_or_else(|error| panic!("{error}"))
+        self.life.application.bean(name).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// A template on the test's broker that names destinations as the application does.
@@ -211,30 +217,36 @@ impl RunningTestApp {
     /// The application itself.
     #[must_use]
     pub fn application(&self) -> &Application {
-        &self.application
+        &self.life.application
     }
 
     /// The test's broker.
     #[must_use]
     pub fn broker(&self) -> &Broker {
-        &self.broker
+        &self.life.broker
+    }
+
+    /// The files in which the broker keeps its messages, to have them fail or to damage them.
+    #[must_use]
+    pub fn files(&self) -> &RecordedFiles {
+        &self.life.files
     }
 
     /// The application itself, to be stopped; the broker goes on as long as a clone of it is kept.
     #[must_use]
     pub fn into_application(self) -> Application {
-        self.application
+        self.life.application
     }
 
     fn container(&self, listener: &ListenerDef) -> &ListenerContainer {
-        self.application.container(listener.id).unwrap_or_else(|| {
+        self.life.application.container(listener.id).unwrap_or_else(|| {
             panic!("listener `{}` was not started; name it in `.listeners([…])`", listener.id)
         })
     }
 
     fn source(&self, container: &ListenerContainer) -> Destination {
         let id = container.listener().id;
-        let planned = self.application.planned().iter().find(|planned| planned.listener.id == id);
+        let planned = self.life.application.planned().iter().find(|planned| planned.listener.id == id);
         match planned {
             Some(planned) => planned.settings.destination.clone(),
             None => panic!("listener `{id}` has a container and was not planned"),
@@ -242,7 +254,16 @@ impl RunningTestApp {
     }
 
     fn resolve(&self, destination: &str) -> Destination {
-        self.application.destinations().resolve(destination).unwrap_or_else(|error| panic!("{error}"))
+        self.life.application.destinations().resolve(destination).unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+impl fmt::Debug for Life {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Life")
+            .field("application", &self.application)
+            .field("broker", &self.broker)
+            .finish_non_exhaustive()
     }
 }
 

@@ -6,10 +6,9 @@ use corriere_core::RedeliveryPolicy;
 use linkme::distributed_slice;
 
 use super::super::reading::{Reading, TableReader};
-use super::super::schema::{DURATION, KeySchema, Shape, TABLES, TableSchema};
+use super::super::schema::{BOOLEAN, DURATION, KeySchema, Shape, TABLES, TableSchema};
 use super::super::value;
-
-const IN_MEMORY: &str = "this version keeps messages in memory only";
+use super::store::{self, StoreTable};
 
 #[expect(unsafe_code, reason = "linkme names a link section")]
 #[distributed_slice(TABLES)]
@@ -21,7 +20,7 @@ static SCHEMA: TableSchema = TableSchema {
         KeySchema::value("memory_limit", "a size above 0 such as \"64MiB\", or a number of bytes"),
         KeySchema::value("send_deadline", DURATION),
         KeySchema::value("dead_letters", "\"individual\", \"shared\" or \"discard\""),
-        KeySchema::value("dead_letter_non_persistent", "true or false"),
+        KeySchema::value("dead_letter_non_persistent", BOOLEAN),
         KeySchema::table(
             "redelivery",
             &[
@@ -30,11 +29,12 @@ static SCHEMA: TableSchema = TableSchema {
                 KeySchema::value("delay", DURATION),
                 KeySchema::value("back_off", "a factor from 1 up, such as 2.0"),
                 KeySchema::value("maximum_delay", DURATION),
-                KeySchema::value("non_blocking", "true or false"),
+                KeySchema::value("non_blocking", BOOLEAN),
             ],
         ),
-        KeySchema::not_yet("data_directory", IN_MEMORY),
-        KeySchema::not_yet("sync_on_write", IN_MEMORY),
+        KeySchema::value("data_directory", store::DIRECTORY),
+        KeySchema::value("sync_on_write", BOOLEAN),
+        KeySchema::table("store", store::KEYS),
         KeySchema::not_yet("preset", "this version has no presets"),
     ],
 };
@@ -55,6 +55,8 @@ pub struct BrokerTable {
     pub dead_letter_non_persistent: Option<bool>,
     /// `[broker.redelivery]`.
     pub redelivery: RedeliveryPolicy,
+    /// Where and how messages are kept.
+    pub store: StoreTable,
 }
 
 /// Where messages go that cannot be delivered.
@@ -78,6 +80,7 @@ impl Default for BrokerTable {
             dead_letters: None,
             dead_letter_non_persistent: None,
             redelivery: RedeliveryPolicy::default(),
+            store: StoreTable::default(),
         }
     }
 }
@@ -102,6 +105,7 @@ impl BrokerTable {
             }),
             dead_letter_non_persistent: table.value("dead_letter_non_persistent", value::boolean),
             redelivery: table.table("redelivery").map(|table| redelivery(&table)).unwrap_or_default(),
+            store: StoreTable::read(&table),
         })
     }
 }

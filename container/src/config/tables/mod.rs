@@ -8,6 +8,7 @@ mod destinations;
 mod listener_containers;
 mod listeners;
 mod message_converters;
+mod store;
 mod templates;
 
 pub use application::ApplicationTable;
@@ -17,10 +18,11 @@ pub use connection_factories::ConnectionFactoryTable;
 pub use listener_containers::ListenerContainerTable;
 pub use listeners::ListenerTable;
 pub use message_converters::MessageConverterTable;
+pub use store::StoreTable;
 pub use templates::TemplateTable;
 
 use super::destinations::Destinations;
-use super::reading::Reading;
+use super::reading::{Reading, WithoutEffect};
 
 /// A configuration that was checked and read.
 #[derive(Debug, Default)]
@@ -44,6 +46,8 @@ pub struct Configuration {
     pub beans: Named<BeanTable>,
     /// `[application]`.
     pub application: ApplicationTable,
+    /// Keys that are known and do nothing.
+    pub without_effect: Vec<WithoutEffect>,
 }
 
 impl Configuration {
@@ -58,6 +62,7 @@ impl Configuration {
             listeners: ListenerTable::read(reading),
             beans: BeanTable::read(reading),
             application: ApplicationTable::read(reading),
+            without_effect: reading.take_without_effect(),
         }
     }
 }
