@@ -1,6 +1,6 @@
 //! E-mails that confirm orders.
 
-use lettre::address::AddressError;
+use lettre::address::{AddressError, Envelope};
 use lettre::message::{Mailbox, MultiPart};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -55,6 +55,12 @@ impl Email {
             name.push(c.to_ascii_lowercase());
         }
         name + ".eml"
+    }
+
+    /// From whom to whom, as a mail server is told.
+    pub(crate) fn envelope(&self) -> Result<Envelope, EmailError> {
+        let sender: Mailbox = SENDER.parse()?;
+        Ok(Envelope::new(Some(sender.email), vec![self.to_address.parse()?])?)
     }
 
     /// The e-mail as a MIME message.

@@ -1,16 +1,18 @@
 //! The pipeline itself: an order comes in, an e-mail goes out.
 
-use std::future::pending;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::time::Duration;
 
 use corriere::prelude::*;
-use corriere_examples::{Outbox, OutboxError};
-use serde::Deserialize;
 
 use crate::email::Email;
 use crate::input::Entry;
+use crate::mailer::Mailer;
 use crate::order::Order;
+
+/// Before the first new try of an e-mail.
+const FIRST_DELAY: Duration = Duration::from_millis(200);
+/// Before any.
+const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
 /// Confirms an order; taking the order and sending its e-mail commit together or not at all. What is no valid order is a
 /// dead letter at once, as another delivery would not change it.
@@ -20,72 +22,30 @@ async fn on_order(entry: Entry) -> Result<Email, ListenerError> {
     Ok(Email::confirming(&order))
 }
 
-/// Puts an e-mail into the outbox and acknowledges it only then. One that cannot be written is given back and ends the run:
-/// a full disk is not the order's fault, and burying every e-mail would not make room.
-#[jms_listener(queue = "emails", ack = "client", concurrency = "1-4")]
-#[expect(clippy::needless_pass_by_value, reason = "a listener owns its arguments")]
-fn on_email(email: Email, mailer: Bean<Mailer>) -> Result<(), ListenerError> {
-    mailer.send(&email)
-}
-
-/// Where the e-mails go.
-#[derive(Debug)]
-pub(crate) enum Mailer {
-    /// Into a directory.
-    Outbox(Outbox),
-    /// Nowhere: the broker's count is all that is wanted.
-    Count,
-}
-
-/// `[beans.mailer]`.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct MailerConfig {
-    sink: Sink,
-    outbox: PathBuf,
-}
-
-/// What becomes of e-mails.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, clap::ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Sink {
-    /// They are written into the outbox.
-    Files,
-    /// They are only counted.
-    Count,
-}
-
-impl Sink {
-    /// Its name in the configuration.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Files => "files",
-            Self::Count => "count",
-        }
+/// Sends an e-mail, which is acknowledged only then. One that cannot be sent now is tried again, later and later but without
+/// end, as a server that is down or a full disk is not the order's fault; one that is refused for good is a dead letter.
+#[jms_listener(queue = "emails", ack = "client", concurrency = "1-4", container = "mailing")]
+async fn on_email(email: Email, mailer: Bean<Mailer>, delivery: Delivery) -> Result<(), ListenerError> {
+    match mailer.send(&email).await {
+        Err(error) if error.is_final() => Err(error).or_dead_letter(),
+        sent => sent.or_retry_after(delay_after(delivery.count())),
     }
 }
 
-#[corriere::bean(type = "order_mailer")]
-impl Mailer {
-    fn new(config: MailerConfig) -> Result<Self, OutboxError> {
-        Ok(match config.sink {
-            Sink::Files => Self::Outbox(Outbox::open(config.outbox)?),
-            Sink::Count => Self::Count,
-        })
-    }
+/// How long an e-mail waits after so many deliveries: 0.2 s, twice as long each time, at most 30 s.
+fn delay_after(deliveries: u32) -> Duration {
+    let doubled = 2_u32.saturating_pow(deliveries.saturating_sub(1));
+    FIRST_DELAY.saturating_mul(doubled).min(LONGEST_DELAY)
+}
 
-    fn send(&self, email: &Email) -> Result<(), ListenerError> {
-        let Self::Outbox(outbox) = self else { return Ok(()) };
-        let mime = email.to_mime().or_dead_letter()?;
-        outbox.put(&email.file_name(), &mime)?;
-        Ok(())
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    /// Waits until an e-mail could not be written, and says why not.
-    pub(crate) async fn failed(&self) -> Arc<OutboxError> {
-        match self {
-            Self::Outbox(outbox) => outbox.failed().await,
-            Self::Count => pending().await,
-        }
+    #[test]
+    fn each_delay_is_twice_the_one_before_up_to_half_a_minute() {
+        let delays: Vec<_> = (1..=10).map(|count| delay_after(count).as_millis()).collect();
+        assert_eq!(delays, [200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]);
+        assert_eq!(delay_after(u32::MAX), LONGEST_DELAY);
     }
 }

@@ -7,21 +7,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corriere::broker::Counts;
+use corriere::broker::store::{StoreError, Totals};
 use corriere::config::UnknownDestination;
+use corriere::core::provider::ProviderError;
 use corriere::prelude::*;
 use corriere_examples::OutboxError;
 use indicatif::{ProgressBar, ProgressFinish, ProgressState, ProgressStyle};
 use thiserror::Error;
-use tokio::task::{JoinError, JoinSet};
 use tokio::time::sleep;
 
-use crate::input::Entry;
-use crate::listeners::Mailer;
+use crate::mailer::Mailer;
+use crate::reader::{Input, Reader};
 use crate::rows::InputError;
 use crate::summary::{DeadLetters, Summary};
 
-/// Sends that wait for their confirmation at the same time, so that one sync of a journal serves many.
-const IN_FLIGHT: usize = 64;
 /// How often the broker's counts are looked at.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -35,12 +34,27 @@ pub(crate) enum RunError {
     Corriere(#[from] Error),
     #[error(transparent)]
     Destination(#[from] UnknownDestination),
-    #[error("a send did not come to its end: {0}")]
-    Send(#[from] JoinError),
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+    #[error("the broker has failed: {0}")]
+    Broker(ProviderError),
+    #[error("a dead letter cannot be read: {0}")]
+    DeadLetter(#[from] StoreError),
     #[error("the configuration has no `[broker]`, whose counts this program reports")]
     NoBroker,
-    #[error("the outbox {0:?} has a name that is not UTF-8, as the configuration is")]
-    OutboxName(PathBuf),
+    #[error("the {what} {name:?} has a name that is not UTF-8, as the configuration is")]
+    Name { what: &'static str, name: PathBuf },
+    #[error("cannot make a directory for the broker's messages: {0}")]
+    Temporary(io::Error),
+    #[error(
+        "the data directory belongs to another input: it has {found}, and this is {expected}; expected the same orders and \
+         `--repeat`, or another `--data`"
+    )]
+    OtherInput { found: String, expected: String },
+    #[error(
+        "the data directory has orders, and no place of a reader that sent them; expected one of this program's own"
+    )]
+    NoPlace,
     #[error(transparent)]
     Outbox(Arc<OutboxError>),
     #[error("cannot listen for signals: {0}")]
@@ -58,75 +72,80 @@ pub(crate) enum RunError {
     Stalled { patience: Duration, expected: u64, published: u64, orders: u64, emails: u64 },
 }
 
-/// Publishes the entries in each of so many rounds, and waits until nothing is under way any more. Gives up when an e-mail
-/// cannot be written, and when everything stands still for longer than `patience`.
-pub(crate) async fn run(
-    app: &Application,
-    entries: &[Entry],
-    rounds: u32,
-    patience: Duration,
-) -> Result<(), RunError> {
+impl RunError {
+    /// Whether nothing was done, so that there is nothing to account for.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::OtherInput { .. } | Self::NoPlace)
+    }
+}
+
+/// Publishes what of the input is not published yet, and waits until nothing is under way any more. Gives up when an e-mail
+/// cannot be written, when the broker has failed, and when everything stands still for longer than `patience`.
+pub(crate) async fn run(app: &Application, input: Input, patience: Duration) -> Result<(), RunError> {
     let mailer: Bean<Mailer> = app.bean("mailer")?;
-    let expected = entries.len() as u64 * u64::from(rounds);
+    let broker = app.broker().ok_or(RunError::NoBroker)?;
+    let expected = input.orders();
+    let work = async {
+        let reader = Reader::open(app, input).await?;
+        tokio::try_join!(reader.publish(), finish(app, expected, patience))
+    };
     tokio::select! {
-        ended = async { tokio::try_join!(publish(app, entries, rounds), finish(app, expected, patience)) } => {
-            ended.map(|_| ())
-        }
+        ended = work => ended.map(|_| ()),
         error = mailer.failed() => Err(RunError::Outbox(error)),
+        error = broker.failed() => Err(RunError::Broker(error)),
     }
 }
 
 /// Counts what was done in that time, after what the listeners are at has come to its end.
 pub(crate) async fn summary(app: &Application, elapsed: Duration) -> Result<Summary, RunError> {
+    let mailer: Bean<Mailer> = app.bean("mailer")?;
+    mailer.give_up();
     for container in app.containers() {
         container.stop().await;
     }
     let Counted { orders, emails } = Counted::now(app)?;
     let seconds = elapsed.as_secs_f64();
     Ok(Summary {
-        orders: orders.enqueued,
-        emails: emails.acknowledged,
+        orders: orders.totals.enqueued,
+        emails: emails.totals.acknowledged,
         dead_letters: dead_letters(app).await?,
-        redeliveries: orders.redelivered + emails.redelivered,
+        redeliveries: orders.counts.redelivered + emails.counts.redelivered,
         seconds,
-        orders_per_s: orders.enqueued as f64 / seconds,
+        orders_per_s: orders.counts.enqueued as f64 / seconds,
     })
-}
-
-async fn publish(app: &Application, entries: &[Entry], rounds: u32) -> Result<(), RunError> {
-    let template: JmsTemplate = app.bean("order_template")?;
-    let mut sends = JoinSet::new();
-    for round in 1..=rounds {
-        for entry in entries {
-            if sends.len() == IN_FLIGHT
-                && let Some(sent) = sends.join_next().await
-            {
-                sent??;
-            }
-            let (template, entry) = (template.clone(), entry.in_round(round));
-            sends.spawn(async move { template.convert_and_send(&entry).await.map_err(Error::from) });
-        }
-    }
-    while let Some(sent) = sends.join_next().await {
-        sent??;
-    }
-    Ok(())
 }
 
 /// What the broker has counted on the two queues.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counted {
-    orders: Counts,
-    emails: Counts,
+    orders: QueueCounts,
+    emails: QueueCounts,
+}
+
+/// Of one queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct QueueCounts {
+    /// Since the data directory was made.
+    pub totals: Totals,
+    /// Since the broker started.
+    pub counts: Counts,
 }
 
 impl Counted {
     fn now(app: &Application) -> Result<Self, RunError> {
-        let broker = app.broker().ok_or(RunError::NoBroker)?;
         // An order leaves its queue in one step with the arrival of its e-mail, so it is seen on one of them at least.
-        let orders = broker.counts(&app.destinations().queue("orders")?).unwrap_or_default();
-        let emails = broker.counts(&app.destinations().queue("emails")?).unwrap_or_default();
-        Ok(Self { orders, emails })
+        Ok(Self { orders: QueueCounts::now(app, "orders")?, emails: QueueCounts::now(app, "emails")? })
+    }
+}
+
+impl QueueCounts {
+    pub(crate) fn now(app: &Application, queue: &str) -> Result<Self, RunError> {
+        let broker = app.broker().ok_or(RunError::NoBroker)?;
+        let queue = app.destinations().queue(queue)?;
+        Ok(Self {
+            totals: broker.totals(&queue).unwrap_or_default(),
+            counts: broker.counts(&queue).unwrap_or_default(),
+        })
     }
 }
 
@@ -139,33 +158,35 @@ async fn finish(app: &Application, expected: u64, patience: Duration) -> Result<
     loop {
         let now = Counted::now(app)?;
         let Counted { orders, emails } = now;
-        progress.set_position(emails.acknowledged + orders.dead_lettered + emails.dead_lettered);
-        if orders.enqueued == expected && orders.pending == 0 && emails.pending == 0 {
+        let ended = emails.totals.acknowledged + orders.totals.dead_lettered + emails.totals.dead_lettered;
+        progress.set_position(ended);
+        let is_empty = orders.counts.pending == 0 && emails.counts.pending == 0;
+        if orders.totals.enqueued == expected && is_empty {
             return Ok(());
         }
         if now != last {
             (last, moved) = (now, Instant::now());
         } else if moved.elapsed() > patience {
-            let published = orders.enqueued;
             return Err(RunError::Stalled {
                 patience,
                 expected,
-                published,
-                orders: orders.pending,
-                emails: emails.pending,
+                published: orders.totals.enqueued,
+                orders: orders.counts.pending,
+                emails: emails.counts.pending,
             });
         }
         sleep(GLANCE).await;
     }
 }
 
-/// Takes every dead letter and counts it by its cause.
-async fn dead_letters(app: &Application) -> Result<DeadLetters, Error> {
-    let template: JmsTemplate = app.bean("dead_letter_template")?;
+/// Looks at every dead letter and counts it by its cause.
+async fn dead_letters(app: &Application) -> Result<DeadLetters, RunError> {
+    let broker = app.broker().ok_or(RunError::NoBroker)?;
     let mut dead_letters = DeadLetters::default();
     for queue in ["dead_orders", "dead_emails"] {
-        while let Some(message) = template.receive_from(queue).await? {
-            let cause = message.property::<String>("dlqDeliveryFailureCause").ok().flatten();
+        let mut found = broker.browse(&app.destinations().queue(queue)?);
+        while let Some(message) = found.next().await {
+            let cause = message?.property::<String>("dlqDeliveryFailureCause").ok().flatten();
             dead_letters.add(cause.as_deref().unwrap_or("no cause"));
         }
     }

@@ -6,18 +6,22 @@ use std::io::{self, Write};
 
 use serde::{Serialize, Serializer};
 
-/// What a run comes to. No number is derived from another; whether they agree is the point of counting.
+use crate::data::Data;
+
+/// What the data directory has come to. No number is derived from another; whether they agree is the point of counting.
 #[derive(Debug, PartialEq, Serialize)]
 pub(crate) struct Summary {
-    /// Messages that were put on `orders`.
+    /// Messages that were ever put on `orders`.
     pub orders: u64,
-    /// E-mails that were acknowledged on `emails`.
+    /// E-mails that were ever acknowledged on `emails`.
     pub emails: u64,
     /// Messages found in the dead letter queues.
     pub dead_letters: DeadLetters,
-    /// Deliveries that were not the first of their message.
+    /// Deliveries of this run that were not the first of their message.
     pub redeliveries: u64,
+    /// Of this run.
     pub seconds: f64,
+    /// Of those that this run published.
     pub orders_per_s: f64,
 }
 
@@ -31,14 +35,14 @@ impl Summary {
         self.orders == self.emails + self.dead_letters.count()
     }
 
-    /// Prints it for people, or as JSON.
-    pub(crate) fn print(&self, json: bool) -> io::Result<()> {
+    /// Prints it for people, with what becomes of the data, or as JSON.
+    pub(crate) fn print(&self, json: bool, data: &Data) -> io::Result<()> {
         let mut out = io::stdout().lock();
         if json {
             serde_json::to_writer(&mut out, self)?;
             writeln!(out)
         } else {
-            writeln!(out, "{self}")
+            writeln!(out, "{self}\n{:<28}{data}", "data")
         }
     }
 }

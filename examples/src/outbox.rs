@@ -1,14 +1,15 @@
 //! A directory that mails are put into.
 
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::{fs, io, process};
 
 use thiserror::Error;
 use tokio::sync::watch;
 
-/// A directory of mails. A mail is in it completely or not at all, and putting it in again replaces it, so handling the
-/// same message twice does no harm.
+/// A directory of mails. A mail is in it completely or not at all, whenever process or machine dies, and putting it in again
+/// replaces it, so handling the same message twice does no harm.
 #[derive(Clone, Debug)]
 pub struct Outbox {
     directory: PathBuf,
@@ -45,24 +46,27 @@ impl Outbox {
         if directory.exists() && !directory.is_dir() {
             return Err(OutboxError::NotADirectory { path: directory });
         }
-        // What is tried has a name of this process, as others may try at the same time.
-        let trial = directory.join(format!(".trial-{}.part", process::id()));
-        let tried = fs::create_dir_all(&directory)
-            .and_then(|()| write_or_remove(&trial, b"trial", |trial| fs::remove_file(trial)));
+        // One name for all, so that the next trial clears away what a process left that died in the middle.
+        let trial = directory.join(".trial.part");
+        let tried =
+            fs::create_dir_all(&directory).and_then(|()| write_or_remove(&trial, b"trial", remove_if_there));
         match tried {
             Ok(()) => Ok(Self { directory, failure: watch::Sender::new(None) }),
             Err(source) => Err(OutboxError::Write { path: directory, source }),
         }
     }
 
-    /// Puts a mail in under this file name: written beside, then renamed. A failure leaves nothing behind.
+    /// Puts a mail in under this file name: written beside, synced, renamed, and the directory synced. A failure leaves nothing
+    /// behind, and what a crash leaves beside is replaced when the mail is put in again.
     ///
     /// # Errors
     /// When the file cannot be written.
     pub fn put(&self, name: &str, mail: &[u8]) -> Result<(), Arc<OutboxError>> {
         let path = self.directory.join(name);
         let beside = self.directory.join(format!(".{name}.part"));
-        write_or_remove(&beside, mail, |beside| fs::rename(beside, &path)).map_err(|source| {
+        let take_in =
+            |beside: &Path| fs::rename(beside, &path).and_then(|()| sync_directory(&self.directory));
+        write_or_remove(&beside, mail, take_in).map_err(|source| {
             let error = Arc::new(OutboxError::Write { path, source });
             self.failure.send_replace(Some(Arc::clone(&error)));
             error
@@ -87,16 +91,35 @@ impl Outbox {
     }
 }
 
-/// Writes a file and finishes it; when either fails the file is removed.
+/// Writes a file durably and finishes it; when either fails the file is removed.
 fn write_or_remove(
     path: &Path,
     bytes: &[u8],
     finish: impl FnOnce(&Path) -> io::Result<()>,
 ) -> io::Result<()> {
-    fs::write(path, bytes).and_then(|()| finish(path)).inspect_err(|_| {
+    let written = File::create(path).and_then(|mut file| {
+        file.write_all(bytes)?;
+        // Before the rename, which may otherwise survive a power cut that the contents do not.
+        file.sync_data()
+    });
+    written.and_then(|()| finish(path)).inspect_err(|_| {
         // It may never have been made; the first error is the one to tell.
         let _ = fs::remove_file(path);
     })
+}
+
+/// Removes a file that another process may have removed just now.
+fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Makes what was renamed within a directory survive a power cut.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    // Elsewhere directories are no files that could be opened.
+    if cfg!(unix) { File::open(directory)?.sync_data() } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -13,21 +13,23 @@ use serde::Deserialize;
 use tempfile::TempDir;
 
 /// Far more than any example needs, so that only a hang reaches it.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The folder that holds the examples' programs, which are built at the first use.
+/// The folder that holds the programs of the examples and of these tests, which are built at the first use.
 static PROGRAMS: LazyLock<PathBuf> = LazyLock::new(|| {
     // This test is `<target>/<profile>/deps/pipeline-…`.
     let test = env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args(["build", "--quiet", "--package", "corriere-examples", "--examples"]);
-    cargo.arg("--target-dir").arg(profile.parent().unwrap());
-    if profile.ends_with("release") {
-        cargo.arg("--release");
+    for package in ["corriere-examples", "corriere-tests"] {
+        let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        cargo.args(["build", "--quiet", "--package", package, "--examples"]);
+        cargo.arg("--target-dir").arg(profile.parent().unwrap());
+        if profile.ends_with("release") {
+            cargo.arg("--release");
+        }
+        let status = cargo.current_dir(workspace()).status().unwrap();
+        assert!(status.success(), "the examples of {package} do not build");
     }
-    let status = cargo.current_dir(workspace()).status().unwrap();
-    assert!(status.success(), "the examples do not build");
     profile.join("examples")
 });
 
@@ -119,13 +121,22 @@ impl Program {
         assert!(asked.success());
     }
 
+    /// Kills it, as `kill -9` does, unless it has ended by itself; whether it had not. What it wrote is in the directory.
+    pub(crate) fn kill(mut self) -> (bool, TempDir) {
+        let was_alive = self.child.try_wait().unwrap().is_none();
+        // Fails when it ends at this very moment.
+        let _ = self.child.kill();
+        self.child.wait().unwrap();
+        (was_alive, self.directory)
+    }
+
     /// Waits until `is_so`.
     pub(crate) fn wait_until(&mut self, mut is_so: impl FnMut(&mut Self) -> bool) {
         let begin = Instant::now();
         while !is_so(self) {
             if begin.elapsed() > PATIENCE {
                 self.child.kill().unwrap();
-                panic!("still waiting; it printed: {}", self.stdout());
+                panic!("still waiting; it printed: {}{}", self.stdout(), self.stderr());
             }
             thread::sleep(Duration::from_millis(10));
         }
