@@ -1,0 +1,324 @@
+//! A broker on a journal that a test can stop, kill or cut off from power, and start again on what is left.
+
+use std::future::Future;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use corriere_broker::files::{Disk, FileSystem, OpenMode, RecordedFiles, Survival};
+use corriere_broker::journal::{JournalOptions, JournalStore, OpenError};
+use corriere_broker::{Broker, Counts, Settings};
+use corriere_core::{
+    AcknowledgeMode, Clock, Connection, ConnectionFactory, Consumer, Delivery, Destination, Message,
+    RedeliveryPolicy, SendOptions, Session, Timestamp,
+};
+use tempfile::TempDir;
+
+/// Beyond this a test hangs.
+pub(crate) const HANG: Duration = Duration::from_secs(120);
+
+/// How a broker comes to its end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    /// In order.
+    Stop,
+    /// With its process: what was written is there.
+    Kill,
+    /// With the machine: of what was not synced any part may be there.
+    PowerCut(u64),
+}
+
+/// Where a broker keeps its messages, from one start to the next.
+pub(crate) struct Home {
+    keep: Keep,
+    pub(crate) options: JournalOptions,
+    pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
+}
+
+enum Keep {
+    Disk { _directory: TempDir },
+    Recorded(RecordedFiles),
+}
+
+impl Home {
+    /// On a real file system, where a broker can only be stopped.
+    pub(crate) fn on_disk() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = JournalOptions::new(directory.path().join("broker"));
+        Self::with(Keep::Disk { _directory: directory }, options)
+    }
+
+    /// On files in memory that can be killed, cut and damaged.
+    pub(crate) fn recorded() -> Self {
+        Self::with(Keep::Recorded(RecordedFiles::new()), JournalOptions::new(PathBuf::from("/data/broker")))
+    }
+
+    fn with(keep: Keep, mut options: JournalOptions) -> Self {
+        options.max_file_length = 256 * 1024;
+        let redelivery = RedeliveryPolicy {
+            maximum_redeliveries: Some(2),
+            initial_delay: Duration::ZERO,
+            delay: Duration::ZERO,
+            ..RedeliveryPolicy::default()
+        };
+        let settings = Settings { redelivery, ..Settings::default() };
+        Self { keep, options, settings, clock: Clock::manual(Timestamp(1_700_000_000_000)) }
+    }
+
+    pub(crate) fn files(&self) -> Arc<dyn FileSystem> {
+        match &self.keep {
+            Keep::Disk { .. } => Arc::new(Disk),
+            Keep::Recorded(files) => Arc::new(files.clone()),
+        }
+    }
+
+    /// The files in memory.
+    pub(crate) fn memory(&self) -> &RecordedFiles {
+        match &self.keep {
+            Keep::Recorded(files) => files,
+            Keep::Disk { .. } => panic!("this home is on a disk"),
+        }
+    }
+
+    pub(crate) fn open(&self) -> Result<JournalStore, OpenError> {
+        JournalStore::open(self.files(), self.options.clone())
+    }
+
+    pub(crate) fn start(&self) -> Running {
+        // Whoever was here before may need a moment to let go of the lock.
+        let store = self.open().unwrap_or_else(|error| panic!("{error}"));
+        self.start_on(store)
+    }
+
+    pub(crate) fn start_on(&self, store: JournalStore) -> Running {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let name = format!("durability-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let broker =
+            Broker::start(&name, self.settings.clone(), Arc::new(store), self.clock.clone()).unwrap();
+        Running { broker }
+    }
+
+    pub(crate) fn end(&mut self, running: Running, end: End) {
+        let survival = match end {
+            End::Stop => return running.stop(),
+            End::Kill => Survival::Process,
+            End::PowerCut(seed) => Survival::PowerCut { seed },
+        };
+        let survived = self.memory().survive(survival);
+        self.keep = Keep::Recorded(survived);
+    }
+
+    pub(crate) fn restart(&mut self, running: Running, end: End) -> Running {
+        self.end(running, end);
+        self.start()
+    }
+
+    fn journal(&self) -> PathBuf {
+        self.options.directory.join("journal")
+    }
+
+    /// The segments of the journal that have a name of their own, in their order; spares and large bodies are left out.
+    pub(crate) fn segments(&self) -> Vec<PathBuf> {
+        self.listed(|name| name.ends_with(".journal") && !name.starts_with("spare"))
+    }
+
+    pub(crate) fn large_files(&self) -> Vec<PathBuf> {
+        self.listed(|name| name.ends_with(".large"))
+    }
+
+    fn listed(&self, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+        let directory = self.journal();
+        let listed = self.files().list(&directory).unwrap();
+        listed.iter().filter(|file| wanted(&file.name)).map(|file| directory.join(&file.name)).collect()
+    }
+
+    pub(crate) fn contents(&self, path: &Path) -> Vec<u8> {
+        let file = self.files().open(path, OpenMode::Existing).unwrap();
+        let mut bytes = vec![0; usize::try_from(file.len().unwrap()).unwrap()];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    }
+
+    /// Every file of the journal that may have messages in it, with all that it has.
+    pub(crate) fn everything(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let paths = self.listed(|name| !name.starts_with("spare"));
+        paths.into_iter().map(|path| (path.clone(), self.contents(&path))).collect()
+    }
+
+    /// Where some text of a message stands in the journal. Newer files go first: a recycled one may have old bytes in it.
+    pub(crate) fn find(&self, text: &str) -> Option<(PathBuf, u64)> {
+        self.segments().into_iter().rev().find_map(|path| {
+            let contents = self.contents(&path);
+            let at = contents.windows(text.len()).position(|window| window == text.as_bytes())?;
+            Some((path, at as u64))
+        })
+    }
+
+    /// Turns one bit of the record that has this text, and says where.
+    pub(crate) fn damage(&self, text: &str) -> (PathBuf, u64) {
+        let (path, at) = self.find(text).unwrap_or_else(|| panic!("{text} is nowhere in the journal"));
+        let file = self.files().open(&path, OpenMode::Existing).unwrap();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).unwrap();
+        file.write_all_at(&[byte[0] ^ 0b100], at).unwrap();
+        (path, at)
+    }
+}
+
+/// A broker that runs on a journal.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) broker: Broker,
+}
+
+impl Running {
+    /// A started connection whose consumers have a prefetch of 10.
+    pub(crate) async fn connect(&self) -> Connection {
+        let url = format!("vm://{}?jms.prefetchPolicy.all=10", self.broker.name());
+        let connection = ConnectionFactory::from_url(&url).unwrap().create_connection().await.unwrap();
+        connection.start().unwrap();
+        connection
+    }
+
+    /// A session on a connection of its own, which lives as long as it does.
+    pub(crate) async fn session(&self, mode: AcknowledgeMode) -> Session {
+        self.connect().await.create_session(mode).await.unwrap()
+    }
+
+    /// A consumer on a session of its own.
+    pub(crate) async fn consumer(&self, mode: AcknowledgeMode, destination: &Destination) -> Consumer {
+        self.session(mode).await.create_consumer(destination).await.unwrap()
+    }
+
+    /// Sends `m<from>` to `m<to>`.
+    pub(crate) async fn send(&self, to: &Destination, numbers: std::ops::RangeInclusive<usize>) {
+        let session = self.session(AcknowledgeMode::Auto).await;
+        for number in numbers {
+            send_text(&session, to, &format!("m{number}")).await;
+        }
+    }
+
+    pub(crate) fn counts(&self, destination: &Destination) -> Counts {
+        self.broker.counts(destination).unwrap_or_default()
+    }
+
+    /// Waits until the counts of a destination are as wanted.
+    pub(crate) async fn until(&self, destination: &Destination, wanted: impl Fn(&Counts) -> bool) {
+        eventually(&format!("the counts of {destination}"), || {
+            let counts = self.counts(destination);
+            if wanted(&counts) { Ok(()) } else { Err(format!("{counts:?}")) }
+        })
+        .await;
+    }
+
+    /// Takes all that is ready at a destination, acknowledging each.
+    pub(crate) async fn drain(&self, destination: &Destination) -> Vec<Seen> {
+        let session = self.session(AcknowledgeMode::Client).await;
+        let consumer = session.create_consumer(destination).await.unwrap();
+        let mut seen = Vec::new();
+        while let Some(delivery) = within(consumer.receive_no_wait()).await.unwrap() {
+            seen.push(Seen::of(&delivery));
+            within(delivery.acknowledge()).await.unwrap();
+        }
+        within(consumer.close()).await.unwrap();
+        seen
+    }
+
+    /// Stops it in order; the counts of all its destinations must be conserved.
+    pub(crate) fn stop(self) {
+        for destination in self.broker.destinations() {
+            let counts = self.counts(&destination);
+            assert!(counts.are_conserved(), "{destination} made something up or lost it: {counts:?}");
+        }
+        self.broker.stop();
+    }
+}
+
+/// What a test looks at in a delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) text: String,
+    pub(crate) count: u32,
+    pub(crate) redelivered: bool,
+}
+
+impl Seen {
+    pub(crate) fn of(delivery: &Delivery) -> Self {
+        Self {
+            text: text(delivery).to_owned(),
+            count: delivery.count(),
+            redelivered: delivery.headers().redelivered(),
+        }
+    }
+}
+
+/// The delivery of this number of this text.
+pub(crate) fn nth(text: &str, count: u32) -> Seen {
+    Seen { text: text.to_owned(), count, redelivered: count > 1 }
+}
+
+/// First deliveries of `m<from>` to `m<to>`.
+pub(crate) fn firsts(numbers: std::ops::RangeInclusive<usize>) -> Vec<Seen> {
+    numbers.map(|number| nth(&format!("m{number}"), 1)).collect()
+}
+
+pub(crate) fn text(message: &Message) -> &str {
+    message.as_text().unwrap().unwrap()
+}
+
+pub(crate) fn property(message: &Message, name: &str) -> Option<String> {
+    message.property::<String>(name).unwrap()
+}
+
+pub(crate) fn queue(name: &str) -> Destination {
+    Destination::queue(name).unwrap()
+}
+
+pub(crate) async fn send_text(session: &Session, destination: &Destination, text: &str) {
+    within(session.send(destination, &Message::text(text), &SendOptions::default())).await.unwrap();
+}
+
+/// The next message, which must come.
+pub(crate) async fn next(consumer: &Consumer) -> Delivery {
+    within(consumer.receive()).await.unwrap().expect("the consumer is open")
+}
+
+/// What is seen of the next messages, which must come.
+pub(crate) async fn see(consumer: &Consumer, count: usize) -> Vec<Seen> {
+    let mut seen = Vec::new();
+    for _ in 0..count {
+        seen.push(Seen::of(&next(consumer).await));
+    }
+    seen
+}
+
+/// What is in the application's hands has been noted when this is done: what the client says of it is not awaited, and
+/// where another thread is at work for the broker, that comes to it a moment later.
+pub(crate) async fn noted(session: &Session) {
+    within(session.create_producer(None)).await.unwrap();
+}
+
+/// Catches a hang.
+pub(crate) fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let future = Box::pin(future);
+    async { tokio::time::timeout(HANG, future).await.expect("this should not hang") }
+}
+
+/// Waits for a condition; the error says what is there instead.
+pub(crate) async fn eventually(what: &str, mut check: impl FnMut() -> Result<(), String>) {
+    let begin = Instant::now();
+    while let Err(instead) = check() {
+        assert!(begin.elapsed() < HANG, "{what} did not become as wanted: {instead}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// The size that a test has where `name` in the environment does not ask for another.
+pub(crate) fn size(name: &str, otherwise: usize) -> usize {
+    let asked = std::env::var(name).ok();
+    asked.map_or(otherwise, |asked| {
+        asked.parse().unwrap_or_else(|_| panic!("{name} is `{asked}`; expected a whole number"))
+    })
+}
