@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::project::{Package, Project};
-use crate::{examples, floors, readme, safety, soak, tree};
+use crate::{examples, floors, mail_server, readme, safety, soak, tree};
 
 /// How thorough a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,6 +142,7 @@ fn clippy(project: &Project) -> Result<(), Failure> {
 }
 
 fn tests(project: &Project, pace: Pace) -> Result<(), Failure> {
+    mail_server::prepare(project)?;
     if pace == Pace::Full {
         return project.cargo(&["test", "--workspace", "--tests", "--no-fail-fast"]).check();
     }

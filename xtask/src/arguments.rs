@@ -9,8 +9,13 @@ use crate::soak::Plan;
 #[derive(Debug)]
 pub(crate) enum Task {
     Help,
-    Test { areas: Vec<&'static Area>, pace: Pace },
+    Test {
+        areas: Vec<&'static Area>,
+        pace: Pace,
+    },
     Soak(Plan),
+    /// With the benches' own arguments.
+    Bench(Vec<String>),
 }
 
 /// A command line that names nothing this tool can do.
@@ -36,6 +41,9 @@ fn hint(nearest: Option<&str>) -> String {
 /// Reads the arguments behind `cargo xtask`.
 pub(crate) fn parse(arguments: &[String]) -> Result<Task, UsageError> {
     let Some((task, rest)) = arguments.split_first() else { return Ok(Task::Help) };
+    if task == "bench" {
+        return Ok(Task::Bench(rest.to_vec()));
+    }
     if arguments.iter().any(|argument| argument == "--help" || argument == "-h") {
         return Ok(Task::Help);
     }
@@ -45,7 +53,7 @@ pub(crate) fn parse(arguments: &[String]) -> Result<Task, UsageError> {
         "soak" => parse_soak(rest),
         other => Err(UsageError::UnknownTask {
             given: other.to_owned(),
-            nearest: nearest(other, ["test", "soak", "help"]),
+            nearest: nearest(other, ["test", "soak", "bench", "help"]),
         }),
     }
 }
@@ -119,8 +127,13 @@ pub(crate) fn help() -> String {
       --quick checks what fits in three minutes from a warm build (the areas marked q).
 
   cargo xtask soak [--minutes N] [--seed S] [--cases N]
-      Runs the random tests of message delivery with many cases, round after round, until the time is over.
+      Runs the random tests of message delivery, and of the store under crashes and errors of the disk, with many cases,
+      and kills the order pipeline many times, round after round, until the time is over.
       Prints the seed of each round; the same seed and number of cases run the same histories again.
+
+  cargo xtask bench [--only ROW] [--rounds N] [--seconds S] [--directory DIR] [--json FILE]
+      Measures the journal beside what the disk can do and another broker, and prints one table.
+      `cargo xtask bench --help` says more.
 
 Areas:
 ",
@@ -221,6 +234,14 @@ mod tests {
             "`--minutes` needs a whole number, not `ten`"
         );
         assert_eq!(parse_line("soak --seed").unwrap_err().to_string(), "`--seed` needs a whole number");
+    }
+
+    #[test]
+    fn the_benches_get_their_arguments_as_they_are() {
+        match parse_line("bench --only p1 --help").unwrap() {
+            Task::Bench(arguments) => assert_eq!(arguments, ["--only", "p1", "--help"]),
+            other => panic!("not the benches: {other:?}"),
+        }
     }
 
     #[test]

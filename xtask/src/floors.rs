@@ -38,6 +38,8 @@ const FLOORS: &[Floor] = &[
         below: &[CORE, MACROS, BROKER, TEMPLATES, CONTAINER, FACE],
         optional: &[],
     },
+    // So do the benches.
+    Floor { name: "corriere-benches", below: &[FACE], optional: &[] },
     Floor { name: "xtask", below: &[], optional: &[] },
 ];
 

@@ -1,10 +1,13 @@
-//! The project's own tools: `cargo xtask test` checks everything, `cargo xtask soak` runs the random tests for long.
+//! The project's own tools: `cargo xtask test` checks everything, `cargo xtask soak` runs the random tests for long,
+//! `cargo xtask bench` measures.
 
 mod areas;
 mod arguments;
+mod bench;
 mod examples;
 mod failure;
 mod floors;
+mod mail_server;
 mod process;
 mod project;
 mod readme;
@@ -44,6 +47,7 @@ fn perform(task: &Task) -> Result<(), Failure> {
         Task::Help => Ok(()),
         Task::Test { areas, pace } => report::run(&project, areas, *pace),
         Task::Soak(plan) => soak::run(&project, plan),
+        Task::Bench(arguments) => bench::run(&project, arguments),
     }
 }
 

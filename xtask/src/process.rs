@@ -36,6 +36,13 @@ impl Run {
         Run { command, shown: format!("cargo {}", arguments.join(" ")) }
     }
 
+    /// Another program, by its name in the path.
+    pub(crate) fn program(root: &Path, program: &str, arguments: &[&str]) -> Run {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(root).stdin(Stdio::null());
+        Run { command, shown: format!("{program} {}", arguments.join(" ")) }
+    }
+
     /// Sets an environment variable, shown with the command so that it can be repeated by hand.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Run {
         self.command.env(name, value);

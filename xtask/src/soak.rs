@@ -1,4 +1,4 @@
-//! The random tests of message delivery, for as long as one likes.
+//! The random tests of message delivery and of the store, and of processes that are killed, for as long as one likes.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,11 @@ use crate::project::Project;
 
 /// The tests' package and the binaries in it whose cases are made from a seed.
 pub(crate) const PACKAGE: &str = "corriere-tests";
-const BINARIES: &[&str] = &["--test", "delivery", "--test", "endurance"];
+const BINARIES: &[&str] = &["--test", "delivery", "--test", "endurance", "--test", "crash"];
+
+/// The test that kills the order pipeline, and how often it does so in a round.
+const KILLED: &[&str] = &["test", "-p", PACKAGE, "--test", "pipeline", "--", "--nocapture", "killed_again"];
+const KILLS: &str = "200";
 
 /// What these two mean is said in the tests: how many histories each random test makes, and from which seed.
 pub(crate) const CASES: &str = "CORRIERE_CASES";
@@ -55,7 +59,8 @@ pub(crate) fn run(project: &Project, plan: &Plan) -> Result<(), Failure> {
 
 fn round(project: &Project, seed: u64, cases: u64) -> Result<(), Failure> {
     let run: Run = project.cargo(&[&["test", "-p", PACKAGE], BINARIES].concat());
-    run.env(CASES, &cases.to_string()).env(SEED, &seed.to_string()).check()
+    run.env(CASES, &cases.to_string()).env(SEED, &seed.to_string()).check()?;
+    project.cargo(KILLED).env("CORRIERE_KILLS", KILLS).env(SEED, &seed.to_string()).check()
 }
 
 /// The first round has the given seed itself, so that any round can be run again as a first one. The others are
