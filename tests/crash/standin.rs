@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use corriere_broker::files::{Fault, Survival};
 use corriere_broker::store::{
     Attempt, AttemptSlot, Completion, Loaded, MessageStore, Recovered, Safety, StoreError, StoreOperation,
-    StoredId,
+    StoredId, Sweep,
 };
 use corriere_core::Message;
 
@@ -115,7 +115,7 @@ impl MessageStore for StandIn {
         if self.lie == Lie::ConfirmsEarly
             && let Some(completion) = completion.take()
         {
-            completion(Ok(()));
+            completion(Ok(()), Sweep::Ends);
         }
         let mut state = self.state();
         for operation in &batch {
@@ -123,7 +123,7 @@ impl MessageStore for StandIn {
                 state.messages.insert(*stored, Arc::clone(message));
             }
         }
-        state.waiting.push((batch, completion.unwrap_or_else(|| Box::new(drop))));
+        state.waiting.push((batch, completion.unwrap_or_else(|| Box::new(|_, _| ()))));
     }
 
     fn can_load(&self) -> bool {
@@ -175,11 +175,11 @@ impl Steps for StandIn {
                 if self.lie != Lie::TearsBatches {
                     self.state().written.pop();
                 }
-                completion(Err(ended()));
+                completion(Err(ended()), Sweep::Ends);
             } else if safety == Safety::Durable {
                 later.push(completion);
             } else {
-                completion(Ok(()));
+                completion(Ok(()), Sweep::Ends);
             }
         }
         let mut state = self.state();
@@ -189,7 +189,7 @@ impl Steps for StandIn {
         }
         drop(state);
         for completion in later {
-            completion(if is_synced { Ok(()) } else { Err(ended()) });
+            completion(if is_synced { Ok(()) } else { Err(ended()) }, Sweep::Ends);
         }
     }
 

@@ -293,7 +293,8 @@ impl World {
             self.log.push(describe::batch(id.0, &operations));
             self.given.push(Given { id, stamp: self.stamp, operations: operations.clone(), outcome: None });
             let inbox = Arc::clone(&self.inbox);
-            self.shared.submit(operations, Box::new(move |outcome| push(&inbox, Word::Stored(id, outcome))));
+            self.shared
+                .submit(operations, Box::new(move |outcome, _| push(&inbox, Word::Stored(id, outcome))));
         }
         if !effects.load.is_empty() && !self.is_over() {
             self.loading += effects.load.len();

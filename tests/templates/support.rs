@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use corriere_broker::store::{Completion, MemoryStore, MessageStore, StoreOperation};
+use corriere_broker::store::{Completion, MemoryStore, MessageStore, StoreOperation, Sweep};
 use corriere_broker::{Broker, Counts, Settings};
 use corriere_core::{Clock, ConnectionFactory, Destination, RedeliveryPolicy, Timestamp};
 use corriere_templates::{JmsTemplate, JmsTemplateBuilder, ReceiveTimeout};
@@ -113,7 +113,7 @@ impl GatedStore {
     pub(crate) fn complete_waiting(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock().unwrap());
         for completion in waiting {
-            completion(Ok(()));
+            completion(Ok(()), Sweep::Ends);
         }
     }
 }
@@ -127,7 +127,7 @@ impl std::fmt::Debug for GatedStore {
 impl MessageStore for GatedStore {
     fn submit(&self, _batch: Vec<StoreOperation>, completion: Completion) {
         if *self.is_open.lock().unwrap() {
-            completion(Ok(()));
+            completion(Ok(()), Sweep::Ends);
         } else {
             self.waiting.lock().unwrap().push(completion);
         }

@@ -22,8 +22,14 @@ use tokio::sync::{Notify, watch};
 use crate::machine::{ConnectionKey, Input, Machine, SetAside, Ticket};
 use crate::registry;
 use crate::settings::Settings;
-use crate::store::{Loaded, MessageStore, StoreError, StoreEvent, StoredId};
+use crate::store::{Loaded, MessageStore, StoreError, StoreEvent, StoredId, Sweep};
 use state::{Link, Own, State, StoreIs, Work};
+
+/// How many batches whose end is told one after the other are taken in one step.
+const SWEPT: usize = 256;
+
+/// How many effects are taken from the queue at once.
+const AT_ONCE: usize = 16;
 
 /// How many effects one call performs before it leaves the rest to others.
 const TURN: u64 = 64;
@@ -35,6 +41,8 @@ pub(crate) struct Edge {
     clock: Clock,
     store: Arc<dyn MessageStore>,
     state: Mutex<State>,
+    /// Batches whose end was told and not taken, as more are told.
+    completed: Mutex<Vec<Input>>,
     /// Rung when the timekeeper has to look again.
     bell: Arc<Notify>,
     /// Told when somebody has performed for a while, or the store is closed.
@@ -66,6 +74,7 @@ impl Edge {
             name: name.to_owned(),
             clock,
             store,
+            completed: Mutex::new(Vec::new()),
             state: Mutex::new(State::new(machine)),
             bell: Arc::new(Notify::new()),
             performed: Condvar::new(),
@@ -136,7 +145,7 @@ impl Edge {
         state
             .links
             .insert(connection, Link { sink, client_id: options.client_id, identity: options.connection });
-        self.step(&mut state, Input::Connect { connection, identity });
+        self.step(&mut state, [Input::Connect { connection, identity }]);
         self.lead(self.perform(state));
         Ok(connection)
     }
@@ -158,7 +167,7 @@ impl Edge {
             state.own = Some(Own { ticket, outcome: None });
             None
         };
-        self.step(&mut state, Input::Command { connection, ticket, command });
+        self.step(&mut state, [Input::Command { connection, ticket, command }]);
         if is_close {
             state.unlink(connection);
         }
@@ -233,7 +242,7 @@ impl Edge {
     fn count_what_is_in_hand(&self, state: &mut State) {
         let links = std::mem::take(&mut state.links);
         for connection in links.keys() {
-            self.step(state, Input::Vanished { connection: *connection });
+            self.step(state, [Input::Vanished { connection: *connection }]);
         }
         state.links = links;
     }
@@ -265,8 +274,27 @@ impl Edge {
     }
 
     fn input(&self, mut state: MutexGuard<'_, State>, input: Input) {
-        self.step(&mut state, input);
+        self.step(&mut state, [input]);
         self.lead(self.perform(state));
+    }
+
+    /// Takes the end of a batch, together with others whose end is told at once.
+    fn completed(&self, input: Input, sweep: Sweep) {
+        let count = {
+            let mut completed = self.completed.lock().unwrap_or_else(PoisonError::into_inner);
+            completed.push(input);
+            completed.len()
+        };
+        if sweep == Sweep::GoesOn && count < SWEPT {
+            return;
+        }
+        let mut state = self.lock();
+        // Taken under the state's lock, so that they are taken in the order in which they came.
+        let inputs = std::mem::take(&mut *self.completed.lock().unwrap_or_else(PoisonError::into_inner));
+        if !inputs.is_empty() {
+            self.step(&mut state, inputs);
+            self.lead(self.perform(state));
+        }
     }
 
     /// Lets the store write what it was given, on this thread if it likes, unless this is a call from within another one
@@ -279,12 +307,12 @@ impl Edge {
     }
 
     /// Steps the machine and queues what comes of it.
-    fn step(&self, state: &mut State, input: Input) {
+    fn step(&self, state: &mut State, inputs: impl IntoIterator<Item = Input>) {
         if state.stopped.is_some() {
             return;
         }
         let now = self.clock.now();
-        match caught(|| state.machine.step(now, input)) {
+        match caught(|| state.machine.step_all(now, inputs)) {
             Ok(mut effects) => {
                 // Now, and not in its turn: whoever performs may be busy for long, and who told of a hand-over goes on to
                 // run what may kill the process.
@@ -316,13 +344,15 @@ impl Edge {
         }
         state.performer = Some(thread::current().id());
         let end = state.performed + TURN;
-        while state.performed < end
-            && let Some(work) = state.queued.pop_front()
-        {
-            state.performed += 1;
-            state.has_submitted |= matches!(work, Work::Store(..));
+        let mut taken = Vec::new();
+        while state.performed < end && !state.queued.is_empty() {
+            // Some at a time, as others want the lock too.
+            let count = state.queued.len().min(AT_ONCE);
+            taken.extend(state.queued.drain(..count));
+            state.performed += count as u64;
+            state.has_submitted |= taken.iter().any(|work| matches!(work, Work::Store(..)));
             drop(state);
-            self.perform_caught(work);
+            taken.drain(..).for_each(|work| self.perform_caught(work));
             state = self.lock();
         }
         state.performer = None;
@@ -374,9 +404,9 @@ impl Edge {
         match work {
             Work::Store(batch, operations) => {
                 let me = self.me.clone();
-                let completion = move |outcome| {
+                let completion = move |outcome, sweep| {
                     if let Some(edge) = me.upgrade() {
-                        edge.input(edge.lock(), Input::Stored { batch, outcome });
+                        edge.completed(Input::Stored { batch, outcome }, sweep);
                     }
                 };
                 self.store.submit(operations, Box::new(completion));

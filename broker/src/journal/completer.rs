@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::status::lock;
-use crate::store::{Completion, StoreError};
+use crate::store::{Completion, StoreError, Sweep};
 
 /// A completion and what it is to be told.
 pub(crate) struct Finished {
@@ -53,7 +53,7 @@ impl Completer {
             return;
         }
         drop(state);
-        finished.into_iter().for_each(Finished::call);
+        sweep(finished);
     }
 
     /// The thread: until the end, and all that waits then.
@@ -72,7 +72,7 @@ impl Completer {
             std::mem::swap(&mut state.waiting, &mut taken);
             state.busy = true;
             drop(state);
-            taken.drain(..).for_each(Finished::call);
+            sweep(taken.drain(..));
             state = lock(&self.state);
             state.busy = false;
         }
@@ -85,11 +85,24 @@ impl Completer {
     }
 }
 
+/// Calls them, one after the other.
+pub(crate) fn sweep(finished: impl IntoIterator<Item = Finished>) {
+    let mut finished = finished.into_iter().peekable();
+    while let Some(next) = finished.next() {
+        next.call_in(if finished.peek().is_some() { Sweep::GoesOn } else { Sweep::Ends });
+    }
+}
+
 impl Finished {
+    /// Calls it by itself.
     pub(crate) fn call(self) {
+        self.call_in(Sweep::Ends);
+    }
+
+    fn call_in(self, sweep: Sweep) {
         let Self { completion, outcome } = self;
         // One that panics must not take the writer, and so all others, with it.
-        if catch_unwind(AssertUnwindSafe(|| completion(outcome))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| completion(outcome, sweep))).is_err() {
             tracing::error!("the completion of a batch panicked; this is a bug in whoever submitted it");
         }
     }

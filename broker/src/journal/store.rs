@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::attempts::Attempts;
 use super::committer::{Committer, Done, is_full};
-use super::completer::{Completer, Finished};
+use super::completer::{Completer, sweep};
 use super::encoded::Encoded;
 use super::error::OpenError;
 use super::keeper::{Housekeeper, Keeper, housekeep};
@@ -226,7 +226,7 @@ impl Core {
             let done = committer.takes_express(self, &batch).then(|| committer.turn(self, &mut batch));
             drop(committer);
             match done {
-                Some(done) => done.finished.into_iter().for_each(|(_, finished)| finished.call()),
+                Some(done) => sweep(done.finished.into_iter().map(|(_, finished)| finished)),
                 None => {
                     self.pending.put_in_line(batch);
                     self.lead();
@@ -382,7 +382,7 @@ impl Core {
         let mut left = self.pending.take(Batch::default()).waiting;
         left.extend(self.pending.take_express().unwrap_or_default().waiting);
         let told = |waiting: Waiting| waiting.finish(Err(closed()));
-        left.into_iter().map(told).for_each(Finished::call);
+        sweep(left.into_iter().map(told));
         self.ledger.abandon();
         drop(lock(&self.directory_lock).take());
     }

@@ -116,8 +116,22 @@ impl Machine {
     ///
     /// Whatever is due by `now` happens before the input, with or without a [`Input::Tick`].
     pub fn step(&mut self, now: Timestamp, input: Input) -> Effects {
+        self.step_all(now, [input])
+    }
+
+    /// Takes several inputs of one moment, in their order. Nothing is delivered before the last of them is taken.
+    pub fn step_all(&mut self, now: Timestamp, inputs: impl IntoIterator<Item = Input>) -> Effects {
         self.now = self.now.max(now);
         self.fire_timers();
+        for input in inputs {
+            self.take(input);
+        }
+        self.settle_down();
+        self.confirm_served();
+        self.finish()
+    }
+
+    fn take(&mut self, input: Input) {
         match input {
             Input::Connect { connection, identity } => {
                 self.connections.entry(connection).or_insert_with(|| Connection::new(identity));
@@ -138,9 +152,6 @@ impl Machine {
             Input::StoreRoom => self.store_full = None,
             Input::Tick => {}
         }
-        self.settle_down();
-        self.confirm_served();
-        self.finish()
     }
 
     fn fire_timers(&mut self) {

@@ -65,7 +65,16 @@ pub trait MessageStore: Debug + Send + Sync {
 }
 
 /// Who is told of the end of a batch.
-pub type Completion = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
+pub type Completion = Box<dyn FnOnce(Result<(), StoreError>, Sweep) + Send>;
+
+/// Whether a completion is one of many that are called one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sweep {
+    /// The next one is called on the same thread at once, so that whoever is told may wait for it with what it does.
+    GoesOn,
+    /// It is the last one, or alone.
+    Ends,
+}
 
 /// Who is given what was read back.
 pub type Loaded = Box<dyn FnOnce(Vec<(StoredId, Result<Arc<Message>, StoreError>)>) + Send>;

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use corriere_broker::store::{
-    Attempt, AttemptSlot, Completion, MessageStore, StoreError, StoreOperation, StoredId,
+    Attempt, AttemptSlot, Completion, MessageStore, StoreError, StoreOperation, StoredId, Sweep,
 };
 use corriere_broker::{Broker, Settings};
 use corriere_core::provider::{
@@ -338,7 +338,7 @@ impl MessageStore for BusyStore {
             self.busy.wait();
             self.busy.wait();
         }
-        completion(Ok(()));
+        completion(Ok(()), Sweep::Ends);
     }
 
     fn note_attempt(&self, _: AttemptSlot, attempt: Option<Attempt>) {

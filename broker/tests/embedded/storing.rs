@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use corriere_broker::store::{
     Attempt, AttemptSlot, Completion, Loaded, MessageStore, StoreError, StoreEvent, StoreOperation,
-    StoreWatcher, StoredId,
+    StoreWatcher, StoredId, Sweep,
 };
 use corriere_broker::{Broker, Settings};
 use corriere_core::provider::{AckKind, Command, DeliverySink, Event, Provider, ProviderError};
@@ -48,7 +48,7 @@ impl MessageStore for KeepingStore {
         if self.waits.load(Ordering::Relaxed) {
             self.waiting.lock().unwrap().push(completion);
         } else {
-            completion(Ok(()));
+            completion(Ok(()), Sweep::Ends);
         }
     }
 
@@ -115,7 +115,7 @@ async fn a_store_that_fails_stops_the_broker_and_hangs_nobody() {
     let refused = broker.connect(options(None), Arc::new(Sink::default())).await.unwrap_err();
     assert_eq!(refused, told);
     for completion in std::mem::take(&mut *store.waiting.lock().unwrap()) {
-        completion(Err(StoreError::Failed { reason: "no".into() }));
+        completion(Err(StoreError::Failed { reason: "no".into() }), Sweep::Ends);
     }
     broker.stop();
     assert_eq!(*store.calls.lock().unwrap(), ["submit", "close"]);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
-use corriere_broker::store::{Completion, MemoryStore, MessageStore, StoreError, StoreOperation};
+use corriere_broker::store::{Completion, MemoryStore, MessageStore, StoreError, StoreOperation, Sweep};
 use corriere_broker::{Broker, Settings};
 use corriere_core::provider::{
     Ack, AckKind, Command, Confirmation, ConnectOptions, Credit, DeliverySink, Dispatch, Event,
@@ -93,7 +93,7 @@ impl SlowStore {
     pub(crate) fn complete(&self, outcome: &Result<(), StoreError>) {
         let waiting = std::mem::take(&mut *self.waiting.lock().unwrap());
         for Waiting(completion) in waiting {
-            completion(outcome.clone());
+            completion(outcome.clone(), Sweep::Ends);
         }
     }
 }

@@ -37,7 +37,7 @@ fn send(store: &JournalStore, stored: u64) {
         transaction: None,
     };
     let (sender, receiver) = mpsc::channel();
-    store.submit(vec![append], Box::new(move |outcome| drop(sender.send(outcome))));
+    store.submit(vec![append], Box::new(move |outcome, _| drop(sender.send(outcome))));
     store.step();
     receiver.try_recv().unwrap().unwrap();
 }

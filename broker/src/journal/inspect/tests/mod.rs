@@ -30,7 +30,7 @@ fn open(files: &RecordedFiles, directory: &str) -> Result<JournalStore, OpenErro
 
 fn run(store: &JournalStore, operations: Vec<StoreOperation>) {
     let (sender, receiver) = mpsc::channel();
-    store.submit(operations, Box::new(move |outcome| drop(sender.send(outcome))));
+    store.submit(operations, Box::new(move |outcome, _| drop(sender.send(outcome))));
     store.step();
     receiver.try_recv().unwrap().unwrap();
 }

@@ -83,7 +83,7 @@ fn options() -> JournalOptions {
 
 fn submit(store: &JournalStore, operations: Vec<StoreOperation>) -> mpsc::Receiver<Result<(), StoreError>> {
     let (sender, receiver) = mpsc::channel();
-    store.submit(operations, Box::new(move |outcome| drop(sender.send(outcome))));
+    store.submit(operations, Box::new(move |outcome, _| drop(sender.send(outcome))));
     store.lead();
     receiver
 }

@@ -413,7 +413,7 @@ fn completions_come_in_order_and_after_the_end_everything_is_refused() {
         let seen = Arc::clone(&seen);
         store
             .store
-            .submit(send(stored), Box::new(move |outcome| seen.lock().unwrap().push((stored, outcome))));
+            .submit(send(stored), Box::new(move |outcome, _| seen.lock().unwrap().push((stored, outcome))));
     }
     assert_eq!(seen.lock().unwrap().len(), 0);
     store.store.close();

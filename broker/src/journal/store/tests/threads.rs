@@ -85,7 +85,7 @@ fn the_end_of_a_part_is_told_in_the_order_of_the_submissions() {
     let (sender, receiver) = mpsc::channel();
     for stored in 1..=2_000 {
         let sender = sender.clone();
-        store.submit(send(stored), Box::new(move |outcome| drop(sender.send((stored, outcome)))));
+        store.submit(send(stored), Box::new(move |outcome, _| drop(sender.send((stored, outcome)))));
         store.lead();
         if stored % 97 == 0 {
             thread::sleep(Duration::from_millis(1));
@@ -201,7 +201,7 @@ fn a_store_that_is_dropped_by_a_completion_does_not_wait_for_itself() {
     let last = Arc::clone(&store);
     store.submit(
         send(1),
-        Box::new(move |_| {
+        Box::new(move |_, _| {
             let _ = gone.recv();
             drop(last);
             let _ = sender.send(());
