@@ -24,6 +24,10 @@ impl ProviderConnection for VmConnection {
     fn submit(&self, command: Command) -> Receipt {
         self.edge.submit(self.key, command)
     }
+
+    fn tell(&self, command: Command) {
+        self.edge.tell(self.key, command);
+    }
 }
 
 impl Drop for VmConnection {

@@ -195,6 +195,20 @@ impl Edge {
         receipt
     }
 
+    /// Takes a command of which nobody waits for the confirmation.
+    pub(crate) fn tell(&self, connection: ConnectionKey, command: Command) {
+        let mut state = self.lock();
+        if state.stopped.is_some() {
+            return;
+        }
+        state.last_ticket += 1;
+        let ticket = Ticket(state.last_ticket);
+        state.is_awaited = false;
+        self.step(&mut state, [Input::Command { connection, ticket, command }]);
+        state.is_awaited = true;
+        self.lead(self.perform(state));
+    }
+
     /// Ends a connection of which the last handle is gone.
     pub(crate) fn disconnect(&self, connection: ConnectionKey) {
         let mut state = self.lock();
@@ -350,7 +364,7 @@ impl Edge {
             let count = state.queued.len().min(AT_ONCE);
             taken.extend(state.queued.drain(..count));
             state.performed += count as u64;
-            state.has_submitted |= taken.iter().any(|work| matches!(work, Work::Store(..)));
+            state.has_submitted |= taken.iter().any(|work| matches!(work, Work::Store { .. }));
             drop(state);
             taken.drain(..).for_each(|work| self.perform_caught(work));
             state = self.lock();
@@ -367,7 +381,7 @@ impl Edge {
 
     /// A panic of a sink or a store must not leave the broker performing for ever, nor what it had with nobody.
     fn perform_caught(&self, work: Work) {
-        let batch = if let Work::Store(batch, _) = &work { Some(*batch) } else { None };
+        let batch = if let Work::Store { batch, .. } = &work { Some(*batch) } else { None };
         let wanted = if let Work::Load(wanted) = &work { wanted.clone() } else { Vec::new() };
         let connection = if let Work::Deliver(connection, ..) = &work { Some(*connection) } else { None };
         let Err(panic) = caught(|| self.perform_one(work)) else { return };
@@ -402,14 +416,18 @@ impl Edge {
 
     fn perform_one(&self, work: Work) {
         match work {
-            Work::Store(batch, operations) => {
+            Work::Store { batch, operations, is_awaited } => {
                 let me = self.me.clone();
                 let completion = move |outcome, sweep| {
                     if let Some(edge) = me.upgrade() {
                         edge.completed(Input::Stored { batch, outcome }, sweep);
                     }
                 };
-                self.store.submit(operations, Box::new(completion));
+                if is_awaited {
+                    self.store.submit(operations, Box::new(completion));
+                } else {
+                    self.store.submit_unawaited(operations, Box::new(completion));
+                }
             }
             Work::Load(wanted) => {
                 let me = self.me.clone();

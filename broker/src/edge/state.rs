@@ -39,6 +39,8 @@ pub(super) struct State {
     pub(super) armed_for: Option<Timestamp>,
     /// Why it stopped, for whoever comes after that.
     pub(super) stopped: Option<ProviderError>,
+    /// Whether somebody waits for what the present step comes to.
+    pub(super) is_awaited: bool,
     /// Whether the store was given something since it was last asked to lead.
     pub(super) has_submitted: bool,
     /// How far the store's end has come.
@@ -71,7 +73,12 @@ pub(super) struct Link {
 /// One effect, with all that is needed to perform it without the lock.
 #[derive(Debug)]
 pub(super) enum Work {
-    Store(BatchId, Vec<StoreOperation>),
+    Store {
+        batch: BatchId,
+        operations: Vec<StoreOperation>,
+        /// Whether somebody waits until it is as safe as it is to be.
+        is_awaited: bool,
+    },
     Load(Vec<StoredId>),
     /// Says that a message cannot be read back.
     SetAside(SetAside),
@@ -103,6 +110,7 @@ impl State {
             wake_at: None,
             armed_for: None,
             stopped: None,
+            is_awaited: true,
             has_submitted: false,
             store_is: StoreIs::Open,
         }
@@ -119,7 +127,8 @@ impl State {
     pub(super) fn queue(&mut self, effects: Effects) {
         self.wake_at = effects.wake_at;
         for (batch, operations) in effects.store {
-            self.queued.push_back(Work::Store(batch, operations));
+            let is_awaited = self.is_awaited;
+            self.queued.push_back(Work::Store { batch, operations, is_awaited });
         }
         if !effects.load.is_empty() {
             self.queued.push_back(Work::Load(effects.load));

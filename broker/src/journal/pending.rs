@@ -122,14 +122,15 @@ impl Pending {
         Ok(())
     }
 
-    /// Puts it in the express lane. Gives it back when nothing is taken any more.
-    pub(crate) fn push_express(&self, waiting: Waiting, part: Encoded) -> Result<(), Waiting> {
+    /// Puts it in the express lane, and says whether somebody leads, who looks into it afterwards. Gives it back when nothing
+    /// is taken any more.
+    pub(crate) fn push_express(&self, waiting: Waiting, part: Encoded) -> Result<bool, Waiting> {
         let mut state = lock(&self.state);
         if state.ending.is_some() {
             return Err(waiting);
         }
         state.express.push(waiting, Some(part));
-        Ok(())
+        Ok(state.is_led)
     }
 
     /// All that is in the express lane; `None` when there is nothing.

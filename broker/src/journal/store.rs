@@ -116,7 +116,11 @@ impl MessageStore for JournalStore {
     }
 
     fn submit(&self, batch: Vec<StoreOperation>, completion: Completion) {
-        self.core.submit(&batch, completion);
+        self.core.submit(&batch, completion, true);
+    }
+
+    fn submit_unawaited(&self, batch: Vec<StoreOperation>, completion: Completion) {
+        self.core.submit(&batch, completion, false);
     }
 
     fn lead(&self) {
@@ -195,7 +199,7 @@ impl Core {
         Ok(core)
     }
 
-    fn submit(&self, operations: &[StoreOperation], completion: Completion) {
+    fn submit(&self, operations: &[StoreOperation], completion: Completion, is_awaited: bool) {
         let (asked, part, refused) = match Encoded::new(operations, self.large_from) {
             Ok(part) => (part.safety(), Some(part), None),
             Err(error) => {
@@ -208,7 +212,12 @@ impl Core {
         let waiting = Waiting { safety, completion, refused };
         let pushed = match part {
             Some(part) if !self.stepwise && safety == Safety::Written && may_overtake(operations) => {
-                self.pending.push_express(waiting, part).inspect(|()| self.write_express())
+                self.pending.push_express(waiting, part).map(|is_led| {
+                    // Whoever leads comes to it when the sync that runs is complete.
+                    if is_awaited || !is_led {
+                        self.write_express();
+                    }
+                })
             }
             part => self.pending.push(waiting, part),
         };
@@ -218,7 +227,7 @@ impl Core {
     }
 
     /// Writes what has the express lane, unless somebody is writing: then it is that one's to do afterwards.
-    fn write_express(&self) {
+    pub(crate) fn write_express(&self) {
         loop {
             // Whoever finds it locked leaves what is there to the one who has it, who looks again after unlocking it.
             let Some(mut committer) = try_lock(&self.committer) else { return };
@@ -267,6 +276,7 @@ impl Core {
         let finished = finished.into_iter().map(|(_, finished)| finished).collect();
         self.completer.finish(finished, self.pending.is_due());
         self.pending.led(lone);
+        self.write_express();
     }
 
     /// Syncs what is written and not synced.

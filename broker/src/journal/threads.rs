@@ -84,6 +84,7 @@ fn write(core: &Core) {
                 // Whoever has to know of a failure is told by the next batch.
                 let _ = core.sync_all();
                 core.pending.led(None);
+                core.write_express();
             }
             Turn::EndInOrder => return core.finish(),
             Turn::End => return,

@@ -32,6 +32,11 @@ pub trait MessageStore: Debug + Send + Sync {
     /// visible: it may be written before others that wait.
     fn submit(&self, batch: Vec<StoreOperation>, completion: Completion);
 
+    /// As [`MessageStore::submit`], where nobody waits for the completion: what runs already may end first.
+    fn submit_unawaited(&self, batch: Vec<StoreOperation>, completion: Completion) {
+        self.submit(batch, completion);
+    }
+
     /// To be called after what one caller submits, when that caller has no lock any more: what was submitted is written
     /// and made durable on this thread, where that is quick and cheaper than to wake another, and by another otherwise.
     fn lead(&self) {}

@@ -210,6 +210,10 @@ impl ConnectionInner {
         self.provider.submit(command)
     }
 
+    pub(super) fn tell(&self, command: Command) {
+        self.provider.tell(command);
+    }
+
     pub(super) fn next_number(&self) -> u64 {
         self.next_number.fetch_add(1, Ordering::Relaxed)
     }

@@ -133,6 +133,15 @@ impl Delivery {
         }
     }
 
+    /// Acknowledges it in a session that does so for each by itself, and does not wait until that is written. If the
+    /// process dies at once, the message comes again.
+    pub(super) fn acknowledge_unawaited(&self) -> Result<(), Error> {
+        let session = self.session.inner();
+        session.check_usable("acknowledge")?;
+        session.settle_unawaited(self.subscription, self.number);
+        Ok(())
+    }
+
     async fn settle(&self, kind: AckKind) -> Result<(), Error> {
         if let Some(receipt) = self.session.inner().settle_one(self.subscription, self.number, kind) {
             receipt.await?;

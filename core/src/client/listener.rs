@@ -52,7 +52,8 @@ where
     };
     let acknowledges = delivery.session().mode() == AcknowledgeMode::Auto;
     let settled = match failure {
-        None if acknowledges => delivery.acknowledge().await,
+        // Nobody waits for it but the next message.
+        None if acknowledges => delivery.acknowledge_unawaited(),
         None => Ok(()),
         Some(failure) => {
             tracing::error!(message_id = ?delivery.headers().message_id, failure, "a message listener failed");

@@ -79,6 +79,12 @@ pub trait ProviderConnection: Debug + Send + Sync {
     ///
     /// The [`Receipt`] need only be awaited by who wants the confirmation; dropping it withdraws nothing.
     fn submit(&self, command: Command) -> Receipt;
+
+    /// Takes a command of which nobody waits for the confirmation, in the same order. A provider may take its time over
+    /// making it safe: if its process dies at once, it may be as if it had not been told.
+    fn tell(&self, command: Command) {
+        drop(self.submit(command));
+    }
 }
 
 /// Where a provider puts what it has for a connection. Called in order, never from two threads at once, and it must

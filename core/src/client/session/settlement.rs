@@ -124,6 +124,18 @@ impl SessionInner {
         self.settle_number(&mut lock(&self.state), subscription, number, kind)
     }
 
+    /// Acknowledges one delivery, of which nobody waits until it is safe; nothing when something was said of it before.
+    pub(in crate::client) fn settle_unawaited(&self, subscription: SubscriptionId, number: u64) {
+        let state = &mut *lock(&self.state);
+        let Some(handed_over) = state.subscriptions.get_mut(&subscription) else { return };
+        if handed_over.unsettled.remove(&number) {
+            let (kind, transaction) = (AckKind::Standard, None);
+            let ack = Ack { subscription, first: number, last: number, kind, transaction };
+            self.connection.tell(Command::Acknowledge(ack));
+            forget_if_settled(state, subscription);
+        }
+    }
+
     pub(super) fn settle_number(
         &self,
         state: &mut SessionState,
