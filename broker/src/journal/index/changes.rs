@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use corriere_core::Destination;
 
-use super::{Counters, Index, Kept, Operation, Producer, Queue, Reference, Transaction};
+use super::{Counters, Index, Operation, Producer, Queue, Reference, Transaction};
 use crate::journal::lsn::Lsn;
 use crate::store::{StoreTransaction, StoredId, Totals};
 
@@ -73,10 +73,8 @@ impl Index {
             index.queue_numbers.insert(destination.clone(), number);
             index.queues.push(Queue { destination, totals, changed: false });
         }
-        for (stored, reference) in saved.references {
-            index.count(reference.lsn, 1);
-            index.references.insert(stored, Kept { reference, saved: true });
-        }
+        saved.references.iter().for_each(|(_, reference)| index.count(reference.lsn, 1));
+        index.references = saved.references.into_iter().collect();
         for (name, producer) in saved.producers {
             index.producers.restore(name, producer);
         }
@@ -109,15 +107,8 @@ impl Index {
             dead_large: std::mem::take(&mut self.dead_large),
             ..Changes::default()
         };
-        for stored in self.changed.drain() {
-            let kept = self.references.get_mut(&stored);
-            changes.references.push((
-                stored,
-                kept.map(|kept| {
-                    kept.saved = true;
-                    kept.reference
-                }),
-            ));
+        for stored in std::mem::take(&mut self.changed).into_keys() {
+            changes.references.push((stored, self.references.get(&stored).copied()));
         }
         for (number, queue) in (0..).zip(&mut self.queues) {
             if std::mem::take(&mut queue.changed) {
@@ -138,7 +129,6 @@ impl Index {
             }
         }
         // A set has no order of its own; one that can be told in advance makes a history reproducible.
-        changes.references.sort_unstable_by_key(|(stored, _)| *stored);
         changes.producers.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         changes.transactions.sort_by_key(TransactionChange::number);
         changes

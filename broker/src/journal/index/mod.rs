@@ -6,7 +6,7 @@ mod producers;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use corriere_core::message::Priority;
@@ -26,7 +26,9 @@ use crate::store::{
 /// The state that the journal describes. Records are applied in the order of the journal.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    references: HashMap<StoredId, Kept>,
+    /// In the order of their names, which is about that of their records and of their positions: what is sent last is
+    /// entered at the end, and a million of them are read in order.
+    references: BTreeMap<StoredId, Reference>,
     queues: Vec<Queue>,
     queue_numbers: HashMap<Destination, u32>,
     transactions: HashMap<StoreTransaction, Transaction>,
@@ -34,8 +36,9 @@ pub(crate) struct Index {
     /// Live records of each segment, by the LSN at which it begins.
     segments: BTreeMap<u64, u64>,
     counters: Counters,
-    /// What differs from the checkpoint.
-    changed: HashSet<StoredId>,
+    /// What differs from the checkpoint, and whether that has it at all: one that came and went in between is never
+    /// written there.
+    changed: BTreeMap<StoredId, bool>,
     ended: Vec<TransactionChange>,
     dead_large: Vec<StoredId>,
 }
@@ -75,13 +78,6 @@ pub(crate) struct Reference {
 pub(crate) enum Operation {
     Send { stored: StoredId, reference: Reference, arrival: Arrival, producer: Option<(Arc<str>, u64)> },
     Remove { stored: StoredId, reason: Removal },
-}
-
-#[derive(Debug)]
-struct Kept {
-    reference: Reference,
-    /// Whether the checkpoint has it, so that one that came and went in between is never written there.
-    saved: bool,
 }
 
 #[derive(Debug)]
@@ -145,15 +141,15 @@ impl Index {
 
     /// A message that is on a queue, or in a transaction that is not over.
     pub(crate) fn find(&self, stored: StoredId) -> Option<Reference> {
-        if let Some(kept) = self.references.get(&stored) {
-            return Some(kept.reference);
+        if let Some(reference) = self.references.get(&stored) {
+            return Some(*reference);
         }
         self.sends().find(|(id, _)| *id == stored).map(|(_, reference)| reference)
     }
 
     /// All live messages, those of open transactions included, in no order.
     pub(crate) fn live(&self) -> impl Iterator<Item = (StoredId, Reference)> {
-        self.references.iter().map(|(stored, kept)| (*stored, kept.reference)).chain(self.sends())
+        self.references.iter().map(|(stored, reference)| (*stored, *reference)).chain(self.sends())
     }
 
     /// Messages on queues.
@@ -172,8 +168,8 @@ impl Index {
 
     /// Counts a delivery during which the process ended as failed, if its message is still there.
     pub(crate) fn apply_attempt(&mut self, attempt: Attempt) {
-        let Some(kept) = self.references.get(&attempt.stored) else { return };
-        let mut state = kept.reference.state;
+        let Some(reference) = self.references.get(&attempt.stored) else { return };
+        let mut state = reference.state;
         if state.failed_deliveries < attempt.delivery {
             state.failed_deliveries = attempt.delivery;
             self.set_state(attempt.stored, state);
@@ -182,22 +178,24 @@ impl Index {
 
     /// The state as the broker gets it when it starts.
     pub(crate) fn recovered(&self) -> Recovered {
-        let mut messages: Vec<Vec<(u64, RecoveredMessage)>> = Vec::new();
-        messages.resize_with(self.queues.len(), Vec::new);
-        for (stored, kept) in &self.references {
-            if let Some(queue) = messages.get_mut(kept.reference.queue as usize) {
-                queue.push((kept.reference.position, kept.reference.recovered(*stored)));
+        let mut found: Vec<(Vec<u64>, Vec<RecoveredMessage>)> = Vec::new();
+        found.resize_with(self.queues.len(), Default::default);
+        for (stored, reference) in &self.references {
+            if let Some((positions, messages)) = found.get_mut(reference.queue as usize) {
+                positions.push(reference.position);
+                messages.push(reference.recovered(*stored));
             }
         }
-        let queue = |(queue, mut messages): (&Queue, Vec<(u64, RecoveredMessage)>)| {
-            messages.sort_unstable_by_key(|(position, _)| *position);
-            RecoveredQueue {
-                destination: queue.destination.clone(),
-                totals: queue.totals,
-                messages: messages.into_iter().map(|(_, message)| message).collect(),
+        let queue = |(queue, (positions, mut messages)): (&Queue, (Vec<u64>, Vec<RecoveredMessage>))| {
+            // Only transactions give positions in another order than that of the names.
+            if !positions.is_sorted() {
+                let mut placed: Vec<_> = positions.into_iter().zip(messages).collect();
+                placed.sort_unstable_by_key(|(position, _)| *position);
+                messages = placed.into_iter().map(|(_, message)| message).collect();
             }
+            RecoveredQueue { destination: queue.destination.clone(), totals: queue.totals, messages }
         };
-        let mut queues: Vec<_> = self.queues.iter().zip(messages).map(queue).collect();
+        let mut queues: Vec<_> = self.queues.iter().zip(found).map(queue).collect();
         queues.sort_unstable_by(|one, other| one.destination.cmp(&other.destination));
         Recovered {
             queues,
@@ -269,18 +267,16 @@ impl Index {
         if let (Arrival::Sent, Some((name, sequence))) = (arrival, producer) {
             self.producers.note(name, sequence);
         }
-        self.changed.insert(stored);
-        self.references.insert(stored, Kept { reference, saved: false });
+        self.changed.entry(stored).or_insert(false);
+        self.references.insert(stored, reference);
     }
 
     fn remove(&mut self, stored: StoredId, reason: Removal) {
-        let Some(kept) = self.references.remove(&stored) else { return };
-        if kept.saved {
-            self.changed.insert(stored);
-        } else {
+        let Some(reference) = self.references.remove(&stored) else { return };
+        if !*self.changed.entry(stored).or_insert(true) {
             self.changed.remove(&stored);
         }
-        if let Some(queue) = self.queues.get_mut(kept.reference.queue as usize) {
+        if let Some(queue) = self.queues.get_mut(reference.queue as usize) {
             match reason {
                 Removal::Acknowledged => queue.totals.acknowledged += 1,
                 Removal::DeadLettered => queue.totals.dead_lettered += 1,
@@ -288,13 +284,13 @@ impl Index {
             }
             queue.changed = true;
         }
-        self.bury(stored, kept.reference);
+        self.bury(stored, reference);
     }
 
     fn set_state(&mut self, stored: StoredId, state: DeliveryState) {
-        if let Some(kept) = self.references.get_mut(&stored) {
-            kept.reference.state = state;
-            self.changed.insert(stored);
+        if let Some(reference) = self.references.get_mut(&stored) {
+            reference.state = state;
+            self.changed.entry(stored).or_insert(true);
         }
     }
 
