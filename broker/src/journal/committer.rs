@@ -170,7 +170,7 @@ impl Committer {
         error: &StoreError,
         outcomes: &mut [Result<(), StoreError>],
     ) {
-        self.break_all(part.changes().filter_map(transaction_of), error);
+        self.break_all(part.changes().filter_map(left_incomplete), error);
         if let Some(outcome) = owner.and_then(|owner| outcomes.get_mut(owner)) {
             *outcome = Err(error.clone());
         }
@@ -237,6 +237,15 @@ fn transaction_of(change: &Change) -> Option<StoreTransaction> {
         Change::Prepare(xid) => Some(StoreTransaction::Distributed(xid.clone())),
         Change::Commit(transaction) | Change::Rollback(transaction) => Some(transaction.clone()),
         Change::DeliveryState { .. } => None,
+    }
+}
+
+/// The transaction that is not what its client takes it for when this is not written. What was to end or to prepare one
+/// leaves it as it was: it can be tried again.
+fn left_incomplete(change: &Change) -> Option<StoreTransaction> {
+    match change {
+        Change::Prepare(_) | Change::Commit(_) => None,
+        other => transaction_of(other),
     }
 }
 

@@ -203,7 +203,7 @@ impl Core {
         let (asked, part, refused) = match Encoded::new(operations, self.large_from) {
             Ok(part) => (part.safety(), Some(part), None),
             Err(error) => {
-                let transactions = operations.iter().filter_map(transaction_of).collect();
+                let transactions = operations.iter().filter_map(left_incomplete).collect();
                 let refused = Box::new(Refused { error, transactions });
                 (StoreOperation::safety(operations), None, Some(refused))
             }
@@ -398,16 +398,14 @@ impl Core {
     }
 }
 
-fn transaction_of(operation: &StoreOperation) -> Option<StoreTransaction> {
+/// The transaction that lacks something when this is not written.
+fn left_incomplete(operation: &StoreOperation) -> Option<StoreTransaction> {
     match operation {
         StoreOperation::Append { transaction, .. } | StoreOperation::Remove { transaction, .. } => {
             transaction.clone()
         }
-        StoreOperation::Prepare(xid) => Some(StoreTransaction::Distributed(xid.clone())),
-        StoreOperation::Commit(transaction) | StoreOperation::Rollback(transaction) => {
-            Some(transaction.clone())
-        }
-        StoreOperation::DeliveryState { .. } => None,
+        StoreOperation::Rollback(transaction) => Some(transaction.clone()),
+        StoreOperation::Prepare(_) | StoreOperation::Commit(_) | StoreOperation::DeliveryState { .. } => None,
     }
 }
 

@@ -143,3 +143,31 @@ fn a_start_on_a_full_disk_gives_up_spares_for_its_checkpoint() {
     store.store.checkpoint().unwrap();
     assert_eq!(store.segments(), 1);
 }
+
+#[test]
+fn a_prepared_transaction_that_found_no_room_for_its_commit_can_still_be_committed() {
+    let store = Stepwise::new();
+    let transaction = StoreTransaction::Distributed(xid());
+    store.ok(send(1));
+    store.ok(vec![append_of(2, 10, Some(transaction.clone()), Arrival::Sent)]);
+    store.ok(vec![StoreOperation::Remove {
+        stored: StoredId(1),
+        reason: Removal::Acknowledged,
+        transaction: Some(transaction.clone()),
+    }]);
+    store.ok(vec![StoreOperation::Prepare(xid())]);
+    // Nothing is kept back yet.
+    let now: u64 = store.files.paths().iter().map(|path| store.files.contents(path).len() as u64).sum();
+    store.files.limit(Some(now));
+    let filled = fill(&store, 3);
+    for _ in 0..2 {
+        let refused = store.run(vec![StoreOperation::Commit(transaction.clone())]).unwrap_err();
+        assert!(matches!(refused, StoreError::Full { .. }), "{refused}");
+    }
+
+    store.files.limit(None);
+    store.store.housekeep();
+    store.ok(vec![StoreOperation::Commit(transaction)]);
+    let store = store.crash(Survival::OnlySynced);
+    assert_eq!(names(&store.store.recover()), [filled, vec![2]].concat());
+}
