@@ -133,6 +133,11 @@ impl Pending {
         Ok(state.is_led)
     }
 
+    /// Whether there is something in the express lane.
+    pub(crate) fn has_express(&self) -> bool {
+        !lock(&self.state).express.waiting.is_empty()
+    }
+
     /// All that is in the express lane; `None` when there is nothing.
     pub(crate) fn take_express(&self) -> Option<Batch> {
         let mut state = lock(&self.state);

@@ -228,10 +228,11 @@ impl Core {
 
     /// Writes what has the express lane, unless somebody is writing: then it is that one's to do afterwards.
     pub(crate) fn write_express(&self) {
-        loop {
-            // Whoever finds it locked leaves what is there to the one who has it, who looks again after unlocking it.
+        // Whoever finds it locked leaves what is there to the one who has it, who looks again after unlocking it: a look
+        // that finds nothing counts only while it is free.
+        while self.pending.has_express() {
             let Some(mut committer) = try_lock(&self.committer) else { return };
-            let Some(mut batch) = self.pending.take_express() else { return };
+            let Some(mut batch) = self.pending.take_express() else { continue };
             let done = committer.takes_express(self, &batch).then(|| committer.turn(self, &mut batch));
             drop(committer);
             match done {
