@@ -283,9 +283,9 @@ impl Core {
     /// Syncs what is written and not synced.
     pub(crate) fn sync_all(&self) -> Result<(), StoreError> {
         let unsynced = lock(&self.committer).unsynced(self);
-        let synced = unsynced.map_or(Ok(()), |unsynced| self.sync(&unsynced));
+        // Nobody can have written what came into the express lane meanwhile.
         self.write_express();
-        synced
+        unsynced.map_or(Ok(()), |unsynced| self.sync(&unsynced))
     }
 
     fn sync(&self, unsynced: &Unsynced) -> Result<(), StoreError> {
@@ -324,6 +324,8 @@ impl Core {
     /// Writes all that waits, and makes all of it durable.
     pub(crate) fn finish(&self) {
         loop {
+            // What was taken from the express lane before the end is written, or in line, when this can be locked.
+            drop(lock(&self.committer));
             self.write_express();
             let mut batch = self.pending.take(Batch::default());
             if batch.waiting.is_empty() {
