@@ -23,8 +23,8 @@ const LED: usize = 64 << 10;
 /// What waits to be written, and the writer that waits for it.
 ///
 /// There are two lanes. What stands in line is written in the order of its submission by one who leads at a time: the
-/// writer's thread or, where that is cheaper, the thread that submitted it. What has the express lane, acknowledgements
-/// and delivery states outside of transactions, is written by who submits it, also while a sync runs.
+/// writer's thread or, where that is cheaper, the thread that submitted it. What has the express lane,
+/// acknowledgements outside of transactions, is written by who submits it, also while a sync runs.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     state: Mutex<State>,
@@ -144,12 +144,14 @@ impl Pending {
         (!state.express.waiting.is_empty()).then(|| std::mem::take(&mut state.express))
     }
 
-    /// Puts what was taken from the express lane behind what is in line, as it needs more than a plain write.
-    pub(crate) fn put_in_line(&self, batch: Batch) {
+    /// Puts what was taken from the express lane, and what came there since, in front of what is in line, as it needs more
+    /// than a plain write. Called before another can write.
+    pub(crate) fn put_in_line(&self, mut batch: Batch) {
         let mut state = lock(&self.state);
         state.urgent = true;
-        state.line.parts.extend(batch.parts);
-        state.line.waiting.extend(batch.waiting);
+        batch.append(std::mem::take(&mut state.express));
+        batch.append(std::mem::take(&mut state.line));
+        state.line = batch;
     }
 
     /// What the calling thread is to write, and to sync, itself. Otherwise the writer is woken if it has something to do.
@@ -288,6 +290,12 @@ impl Batch {
         self.has_refused |= waiting.refused.is_some();
         self.parts.extend(part);
         self.waiting.push(waiting);
+    }
+
+    fn append(&mut self, behind: Self) {
+        self.has_refused |= behind.has_refused;
+        self.parts.extend(behind.parts);
+        self.waiting.extend(behind.waiting);
     }
 
     /// Whether it holds nobody up for long who writes it.

@@ -233,14 +233,14 @@ impl Core {
         while self.pending.has_express() {
             let Some(mut committer) = try_lock(&self.committer) else { return };
             let Some(mut batch) = self.pending.take_express() else { continue };
-            let done = committer.takes_express(self, &batch).then(|| committer.turn(self, &mut batch));
-            drop(committer);
-            match done {
-                Some(done) => sweep(done.finished.into_iter().map(|(_, finished)| finished)),
-                None => {
-                    self.pending.put_in_line(batch);
-                    self.lead();
-                }
+            if committer.takes_express(self, &batch) {
+                let done = committer.turn(self, &mut batch);
+                drop(committer);
+                sweep(done.finished.into_iter().map(|(_, finished)| finished));
+            } else {
+                self.pending.put_in_line(batch);
+                drop(committer);
+                self.lead();
             }
         }
     }
@@ -412,15 +412,10 @@ fn left_incomplete(operation: &StoreOperation) -> Option<StoreTransaction> {
     }
 }
 
-/// Whether nothing that was submitted before can have to do with it: what ends or changes a message that is visible.
+/// Whether nothing that was submitted before can be changed by being written after it: acknowledgements outside of
+/// transactions. (Delivery states are not among them, as of two the last one counts.)
 fn may_overtake(operations: &[StoreOperation]) -> bool {
-    let alone = |operation: &StoreOperation| {
-        matches!(
-            operation,
-            StoreOperation::Remove { transaction: None, .. } | StoreOperation::DeliveryState { .. }
-        )
-    };
-    operations.iter().all(alone)
+    operations.iter().all(|operation| matches!(operation, StoreOperation::Remove { transaction: None, .. }))
 }
 
 fn closed() -> StoreError {

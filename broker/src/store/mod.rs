@@ -27,7 +27,7 @@ pub trait MessageStore: Debug + Send + Sync {
     /// has failed: on any thread, possibly before this returns, for [`Safety::Durable`] ones in the order of their
     /// submission. A completion must not be dropped uncalled: sends would wait for ever.
     ///
-    /// Nothing of it need happen before the call of [`MessageStore::lead`] that has to follow. What ends or changes a
+    /// Nothing of it need happen before the call of [`MessageStore::lead`] that has to follow. What ends a
     /// message outside of a transaction is submitted only after the batch is complete by which that message became
     /// visible: it may be written before others that wait.
     fn submit(&self, batch: Vec<StoreOperation>, completion: Completion);

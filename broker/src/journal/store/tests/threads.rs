@@ -107,6 +107,30 @@ fn what_is_staged_and_what_is_only_written_does_not_wait_for_ever() {
 }
 
 #[test]
+fn what_is_remembered_of_a_message_last_is_not_written_first() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&disk(&directory));
+    wait(&submit(&store, send(1))).unwrap();
+    let failed = |failed_deliveries| StoreOperation::DeliveryState {
+        stored: StoredId(1),
+        state: DeliveryState { failed_deliveries, ..DeliveryState::default() },
+    };
+    let (sender, outcomes) = mpsc::channel();
+    // The first stands in line, beside a dead letter; nobody leads yet.
+    for operations in [vec![append_of(2, 10, None, Arrival::MovedIn), failed(1)], vec![failed(2)]] {
+        let sender = sender.clone();
+        store.submit(operations, Box::new(move |outcome| drop(sender.send(outcome))));
+    }
+    store.lead();
+    for _ in 0..2 {
+        wait(&outcomes).unwrap();
+    }
+    drop(store);
+    let recovered = open(&disk(&directory)).recover();
+    assert_eq!(recovered.queues[0].messages[0].state.failed_deliveries, 2);
+}
+
+#[test]
 fn checkpoints_come_by_themselves_and_give_segments_up() {
     let directory = tempfile::tempdir().unwrap();
     for options in [
