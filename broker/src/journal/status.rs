@@ -1,5 +1,6 @@
 //! How the store is: well, full or failed, and who is to be told.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
@@ -14,6 +15,16 @@ pub(crate) struct Status {
     is_full: AtomicBool,
     full: Mutex<Option<Arc<str>>>,
     watchers: Mutex<Vec<Arc<StoreWatcher>>>,
+    /// Taken behind `full`.
+    events: Mutex<Events>,
+}
+
+/// What is to be told, by one thread at a time: it is told in the order in which it happened.
+#[derive(Default)]
+struct Events {
+    untold: VecDeque<StoreEvent>,
+    /// Whether somebody tells.
+    is_told: bool,
 }
 
 impl Status {
@@ -32,7 +43,8 @@ impl Status {
     pub(crate) fn fail(&self, error: &StoreError) {
         if self.failed.set(error.clone()).is_ok() {
             tracing::error!(%error, "the store has failed; nothing more is confirmed");
-            self.tell(&StoreEvent::Failed(error.clone()));
+            self.note(StoreEvent::Failed(error.clone()));
+            self.tell();
         }
     }
 
@@ -47,21 +59,26 @@ impl Status {
     /// There is no room for what is sent.
     pub(crate) fn set_full(&self, reason: &str) {
         let reason: Arc<str> = reason.into();
-        let before = lock(&self.full).replace(Arc::clone(&reason));
+        let mut full = lock(&self.full);
         self.is_full.store(true, Ordering::Release);
-        if before.is_none() {
+        if full.replace(Arc::clone(&reason)).is_none() {
             tracing::warn!(%reason, "the store is full; sends wait until there is room");
-            self.tell(&StoreEvent::Full { reason });
+            self.note(StoreEvent::Full { reason });
         }
+        drop(full);
+        self.tell();
     }
 
     /// There is room again.
     pub(crate) fn set_room(&self) {
+        let mut full = lock(&self.full);
         self.is_full.store(false, Ordering::Release);
-        if lock(&self.full).take().is_some() {
+        if full.take().is_some() {
             tracing::info!("the store has room again");
-            self.tell(&StoreEvent::Room);
+            self.note(StoreEvent::Room);
         }
+        drop(full);
+        self.tell();
     }
 
     /// Tells `watcher` from now on, and of how it is now unless it is well.
@@ -76,9 +93,23 @@ impl Status {
         }
     }
 
-    fn tell(&self, event: &StoreEvent) {
-        let watchers = lock(&self.watchers).clone();
-        watchers.iter().for_each(|watcher| watcher(event.clone()));
+    fn note(&self, event: StoreEvent) {
+        lock(&self.events).untold.push_back(event);
+    }
+
+    /// Tells what is untold, unless somebody is at it, who then tells this too.
+    fn tell(&self) {
+        let mut events = lock(&self.events);
+        while !events.is_told
+            && let Some(event) = events.untold.pop_front()
+        {
+            events.is_told = true;
+            drop(events);
+            let watchers = lock(&self.watchers).clone();
+            watchers.iter().for_each(|watcher| watcher(event.clone()));
+            events = lock(&self.events);
+            events.is_told = false;
+        }
     }
 }
 
@@ -103,4 +134,25 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<std::sync::MutexGuard<'_, 
 /// No one panics while holding one of these locks, and every change is complete in itself.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_while_it_is_told_of_something_is_told_behind_it() {
+        let status = Arc::new(Status::default());
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let of = Arc::downgrade(&status);
+        status.watch(Box::new(move |event| {
+            if let (StoreEvent::Full { .. }, Some(status)) = (event, of.upgrade()) {
+                status.set_room();
+            }
+        }));
+        let events = Arc::clone(&told);
+        status.watch(Box::new(move |event| lock(&events).push(event)));
+        status.set_full("no room");
+        assert_eq!(*lock(&told), [StoreEvent::Full { reason: "no room".into() }, StoreEvent::Room]);
+    }
 }
