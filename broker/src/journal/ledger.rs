@@ -2,7 +2,10 @@
 //! index enters them first.
 
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use corriere_core::Message;
 
 use super::change::Entry;
 use super::index::{Index, Reference};
@@ -125,7 +128,7 @@ impl Ledger {
             };
             let read =
                 |(stored, found): (StoredId, Option<Reference>)| (stored, self.read(segments, stored, found));
-            completion(found.into_iter().map(read).collect());
+            tell(completion, found.into_iter().map(read).collect());
         }
     }
 
@@ -134,7 +137,7 @@ impl Ledger {
         segments: &Segments,
         stored: StoredId,
         found: Option<Reference>,
-    ) -> Result<std::sync::Arc<corriere_core::Message>, StoreError> {
+    ) -> Result<Arc<Message>, StoreError> {
         let gone = StoreError::NotKept { stored };
         let Some(reference) = found else { return Err(gone) };
         let read = read_message(segments, reference.lsn, reference.length, stored, reference.large);
@@ -187,7 +190,14 @@ impl Ledger {
 
 fn refuse(load: Load) {
     let refused = |stored| (stored, Err(StoreError::NotKept { stored }));
-    (load.completion)(load.wanted.into_iter().map(refused).collect());
+    tell(load.completion, load.wanted.into_iter().map(refused).collect());
+}
+
+fn tell(completion: Loaded, messages: Vec<(StoredId, Result<Arc<Message>, StoreError>)>) {
+    // One that panics must not take the librarian, and so all who wait for messages, with it.
+    if catch_unwind(AssertUnwindSafe(|| completion(messages))).is_err() {
+        tracing::error!("who had messages read back panicked; this is a bug in it");
+    }
 }
 
 impl fmt::Debug for Load {

@@ -131,6 +131,15 @@ fn what_is_remembered_of_a_message_last_is_not_written_first() {
 }
 
 #[test]
+fn messages_are_still_read_back_after_one_who_wanted_some_panicked() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&disk(&directory));
+    wait(&submit(&store, send(1))).unwrap();
+    store.load(vec![StoredId(1)], Box::new(|_| panic!("on purpose")));
+    load(&store, &[1]).remove(0).1.unwrap();
+}
+
+#[test]
 fn checkpoints_come_by_themselves_and_give_segments_up() {
     let directory = tempfile::tempdir().unwrap();
     for options in [
