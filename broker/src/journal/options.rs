@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct JournalOptions {
     /// Where everything is: `<data_directory>/<broker name>`.
     pub directory: PathBuf,
-    /// Bytes of a segment; 32 MiB. A message that takes more than a quarter of it has a file of its own.
+    /// Bytes of a segment, from 4 KiB to 1 GiB; 32 MiB. A message that takes more than a quarter of it has a file of its own.
     pub max_file_length: u64,
     /// Whether what is confirmed survives a power cut; otherwise it survives the end of the process, and a power cut
     /// from 100 ms later on. True.

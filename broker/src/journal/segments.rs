@@ -67,6 +67,9 @@ impl Segments {
     /// Segments that are open at the same time.
     const MOST_OPEN: usize = 32;
 
+    /// Bytes of a segment at most, as a batch of what is split may fill one and has its length in four bytes.
+    const LONGEST: u64 = 1 << 30;
+
     /// No segment begins there or behind it, so that no sum of a place and a length is too large.
     const NO_BASE: u64 = 1 << 62;
 
@@ -129,7 +132,7 @@ impl Segments {
         Ok(Self {
             files,
             directory: directory.to_owned(),
-            max_file_length: max_file_length.max(8 * SECTOR).next_multiple_of(SECTOR),
+            max_file_length: max_file_length.clamp(8 * SECTOR, Self::LONGEST).next_multiple_of(SECTOR),
             limit: AtomicU64::new(u64::MAX),
             state: Mutex::new(state),
         })

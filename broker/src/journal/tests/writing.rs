@@ -224,3 +224,10 @@ fn the_last_segment_is_not_recycled_and_others_are_spares_or_archived() {
     assert_eq!(journal.files.contents(archive.join(live[1].path.file_name().unwrap())), before);
     assert_eq!(journal.segments.live(), live[2..]);
 }
+
+#[test]
+fn a_segment_is_never_so_long_that_a_batch_could_not_say_its_length() {
+    let files = RecordedFiles::new();
+    let segments = Segments::open(Arc::new(files), directory(), u64::MAX).unwrap();
+    assert!(u32::try_from(segments.max_file_length()).is_ok());
+}
