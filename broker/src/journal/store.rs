@@ -30,8 +30,9 @@ use crate::store::{
 
 /// Keeps messages in a journal.
 ///
-/// What is submitted is written by one thread; all that waits is the next batch. Dropping it without
-/// [`MessageStore::close`] is as if the process had ended: what was not complete may be there or not.
+/// One thread at a time writes what was submitted, one of the store's or one that submits; all that waits is the next
+/// batch. Dropping it without [`MessageStore::close`] is as if the process had ended: what was not complete may be there
+/// or not.
 #[derive(Debug)]
 pub struct JournalStore {
     core: Arc<Core>,
