@@ -119,7 +119,7 @@ fn what_is_remembered_of_a_message_last_is_not_written_first() {
     // The first stands in line, beside a dead letter; nobody leads yet.
     for operations in [vec![append_of(2, 10, None, Arrival::MovedIn), failed(1)], vec![failed(2)]] {
         let sender = sender.clone();
-        store.submit(operations, Box::new(move |outcome| drop(sender.send(outcome))));
+        store.submit(operations, Box::new(move |outcome, _| drop(sender.send(outcome))));
     }
     store.lead();
     for _ in 0..2 {
