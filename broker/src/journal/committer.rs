@@ -18,8 +18,8 @@ pub(crate) struct Committer {
     writer: Writer,
     /// Transactions of which something was not written, and why: they cannot be committed any more.
     broken: HashMap<StoreTransaction, StoreError>,
-    /// The end of the segment that is written to.
-    segment_end: Lsn,
+    /// Behind this the housekeeper is to look after the spares.
+    spares_at: Lsn,
 }
 
 /// What a turn has come to: who is to be told what, and what they wait for.
@@ -39,7 +39,7 @@ enum Attempted {
 
 impl Committer {
     pub(crate) fn new(writer: Writer) -> Self {
-        Self { writer, broken: HashMap::new(), segment_end: Lsn(0) }
+        Self { writer, broken: HashMap::new(), spares_at: Lsn(0) }
     }
 
     /// Writes all of the batch, which is empty afterwards.
@@ -186,10 +186,8 @@ impl Committer {
         match self.writer.write(parts, use_reserve) {
             Ok(Written { entries, end }) => {
                 core.pending.wrote();
-                if end > self.segment_end {
-                    // A new segment was begun, and so a spare used.
-                    self.segment_end = core.segments.containing(end).map_or(end, |segment| segment.end());
-                    core.housekeeper.wake();
+                if end > self.spares_at {
+                    self.look_after_spares(core, end);
                 }
                 if end.0.saturating_sub(core.checkpointed.load(Ordering::Relaxed))
                     > core.options.checkpoint_after
@@ -206,6 +204,15 @@ impl Committer {
                 Attempted::Failed(error)
             }
         }
+    }
+
+    /// A new segment was begun, and so a spare used; or an eighth of it is written, and others should be ready in time.
+    fn look_after_spares(&mut self, core: &Core, end: Lsn) {
+        // A full segment's end is the beginning of one that is not there yet.
+        let Some(segment) = core.segments.containing(Lsn(end.0 - 1)) else { return };
+        let eighth = Lsn(segment.base.0 + segment.length / 8);
+        self.spares_at = if end > eighth { segment.end() } else { eighth };
+        core.housekeeper.wake(end > eighth);
     }
 
     fn done(&self, core: &Core, finished: impl Iterator<Item = (Safety, Finished)>) -> Done {

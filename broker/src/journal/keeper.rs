@@ -1,7 +1,7 @@
 //! Housekeeping: spares ahead, checkpoints, and giving up what nobody needs any more.
 
 use std::io;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use super::status::lock;
 use super::store::Core;
 use crate::store::{StoreError, StoredId};
 
-/// Spares that are kept ready beyond those that are kept back.
+/// Spares that are kept ready beyond those that are kept back, once much is written.
 const AHEAD: usize = 2;
 
 /// How long it is before what failed for want of room is tried again.
@@ -101,7 +101,12 @@ pub(crate) fn write_making_room(
 
 /// Makes spares ahead, and tells when there is room again.
 pub(crate) fn housekeep(core: &Core) {
-    while !core.status.has_failed() && core.segments.spares() < Segments::RESERVE + AHEAD {
+    // A program that writes little should not fill a disk with zeros: it has its first segment, and what is kept back. While
+    // the store is full, one ahead says that it no longer is.
+    let is_ahead = core.housekeeper.writes_much.load(Ordering::Relaxed) || core.status.full().is_some();
+    let ahead = if is_ahead { AHEAD } else { usize::from(core.segments.live().is_empty()) };
+    let wanted = Segments::RESERVE + ahead;
+    while !core.status.has_failed() && core.segments.spares() < wanted {
         if let Err(error) = core.segments.prepare_spare() {
             // The writer comes to it by itself when it needs one.
             tracing::debug!(%error, "no spare could be made");
@@ -118,6 +123,8 @@ pub(crate) fn housekeep(core: &Core) {
 pub(crate) struct Housekeeper {
     state: Mutex<Wanted>,
     wake: Condvar,
+    /// Whether a good part of a segment has been written, so that the next ones should be ready.
+    writes_much: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -128,8 +135,9 @@ struct Wanted {
 }
 
 impl Housekeeper {
-    /// A spare was used.
-    pub(crate) fn wake(&self) {
+    /// A spare was used, or will be before long if `writes_much`.
+    pub(crate) fn wake(&self, writes_much: bool) {
+        self.writes_much.fetch_or(writes_much, Ordering::Relaxed);
         lock(&self.state).spares = true;
         self.wake.notify_one();
     }

@@ -79,6 +79,21 @@ fn a_store_limit_is_as_a_full_disk() {
 }
 
 #[test]
+fn who_writes_little_has_only_the_spares_that_are_kept_back() {
+    let longer = JournalOptions { max_file_length: 64 << 10, ..options() };
+    let store = Stepwise::open(RecordedFiles::new(), longer).unwrap();
+    store.store.housekeep();
+    store.ok(send(1));
+    store.store.housekeep();
+    let segments = &store.store.core.segments;
+    assert_eq!((segments.live().len(), segments.spares()), (1, Segments::RESERVE));
+    // Much more, and the next segments are ready before they are needed.
+    (2..=20).for_each(|stored| store.ok(send(stored)));
+    store.store.housekeep();
+    assert_eq!((segments.live().len(), segments.spares()), (1, Segments::RESERVE + 2));
+}
+
+#[test]
 fn sends_that_find_no_room_do_not_take_the_others_of_their_batch_with_them() {
     let store = Stepwise::new();
     store.store.housekeep();
