@@ -164,7 +164,7 @@ async fn full_memory_names_the_dead_letters_that_fill_it_and_is_logged_once() {
         assert_eq!(holders.iter().map(|holder| holder.bytes).sum::<u64>(), broker.broker.memory_used());
         assert!(!error.to_string().contains("waited"), "{error}");
     }
-    assert_eq!(log.lines_with("for want of room"), 1);
+    assert_eq!(log.lines_with("because memory is full"), 1);
     assert_eq!(log.lines_with("queue://DLQ.q"), 1);
 }
 

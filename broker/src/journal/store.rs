@@ -265,9 +265,10 @@ impl Core {
             let begun = Instant::now();
             match self.sync(&unsynced) {
                 Ok(()) => lone = (finished.len() == 1).then(|| begun.elapsed()),
+                // What would be safe as it was written is not confirmed either: nothing is, by a store that has failed.
                 Err(error) => {
-                    let durable = finished.iter_mut().filter(|(safety, _)| *safety == Safety::Durable);
-                    for (_, finished) in durable.filter(|(_, finished)| finished.outcome.is_ok()) {
+                    for (_, finished) in finished.iter_mut().filter(|(_, finished)| finished.outcome.is_ok())
+                    {
                         finished.outcome = Err(error.clone());
                     }
                 }
