@@ -147,11 +147,11 @@ fn values_of_the_wrong_kind_are_refused() {
         ("broker = 5", "`broker` (config.toml, line 1) is `5`; expected a table"),
         (
             "[broker]\nname = 5",
-            "`broker.name` (config.toml, line 2) is `5`; expected a name of letters, digits, `.`, `_` and `-`",
+            "`broker.name` (config.toml, line 2) is `5`; expected a name of letters, digits, `.`, `_` and `-`, not of dots alone",
         ),
         (
             "[broker]\nname = \"\"",
-            "`broker.name` (config.toml, line 2) is \"\"; expected a name of letters, digits, `.`, `_` and `-`",
+            "`broker.name` (config.toml, line 2) is \"\"; expected a name of letters, digits, `.`, `_` and `-`, not of dots alone",
         ),
         (
             "[broker]\nmemory_limit = \"64 megs\"",
@@ -195,18 +195,19 @@ fn values_of_the_wrong_kind_are_refused() {
     }
 }
 
-/// Another character would make of `vm://NAME` an URL of something else, or none.
+/// Another character would make of `vm://NAME` an URL of something else, or none; dots alone would lead out of the data
+/// directory.
 #[test]
-fn a_broker_name_that_its_url_cannot_hold_is_refused() {
-    for name in ["a?b", "a/b", "a b", "a&b", "a#b", "//", "ä", "a%20b"] {
+fn a_broker_name_that_its_url_or_its_directory_cannot_have_is_refused() {
+    for name in ["a?b", "a/b", "a b", "a&b", "a#b", "//", "ä", "a%20b", ".", "..", "..."] {
         refused(
             &format!("[broker]\nname = \"{name}\""),
             &format!(
-                "`broker.name` (config.toml, line 2) is \"{name}\"; expected a name of letters, digits, `.`, `_` and `-`"
+                "`broker.name` (config.toml, line 2) is \"{name}\"; expected a name of letters, digits, `.`, `_` and `-`, not of dots alone"
             ),
         );
     }
-    for name in ["a", "-", "shop.eu-1_b"] {
+    for name in ["a", "-", ".a", "shop.eu-1_b"] {
         assert_eq!(read(&format!("[broker]\nname = \"{name}\"")).unwrap().broker.unwrap().name, name);
     }
 }

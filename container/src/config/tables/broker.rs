@@ -16,7 +16,7 @@ static SCHEMA: TableSchema = TableSchema {
     name: "broker",
     shape: Shape::Single,
     keys: &[
-        KeySchema::value("name", "a name of letters, digits, `.`, `_` and `-`"),
+        KeySchema::value("name", "a name of letters, digits, `.`, `_` and `-`, not of dots alone"),
         KeySchema::value("memory_limit", "a size above 0 such as \"64MiB\", or a number of bytes"),
         KeySchema::value("send_deadline", DURATION),
         KeySchema::value("dead_letters", "\"individual\", \"shared\" or \"discard\""),
@@ -110,10 +110,10 @@ impl BrokerTable {
     }
 }
 
-/// Whether `vm://NAME` can name it.
+/// Whether `vm://NAME` can name it, and a directory in the data directory, which one of dots only would lead out of.
 fn is_name(name: &str) -> bool {
     let fits = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
-    !name.is_empty() && name.chars().all(fits)
+    name.chars().all(fits) && name.chars().any(|character| character != '.')
 }
 
 fn redelivery(table: &TableReader<'_>) -> RedeliveryPolicy {
