@@ -55,7 +55,10 @@ impl Committer {
                     let done = batch.waiting.drain(..);
                     return self.done(core, done.map(|waiting| (waiting.safety, waiting.finish(Ok(())))));
                 }
-                Attempted::Full(reason) => core.status.set_full(&reason),
+                Attempted::Full(reason) => {
+                    core.status.set_full(&reason);
+                    core.housekeeper.look();
+                }
                 Attempted::Failed(error) => return Done::failed(batch, &error),
             }
         }
@@ -104,6 +107,7 @@ impl Committer {
                 Attempted::Written => return outcomes,
                 Attempted::Full(reason) if !is_full => {
                     core.status.set_full(&reason);
+                    core.housekeeper.look();
                     offered = owners.into_iter().zip(taken).collect();
                     continue;
                 }

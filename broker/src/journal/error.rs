@@ -50,6 +50,18 @@ pub enum OpenError {
         /// Which version it has.
         why: String,
     },
+    /// A start writes a checkpoint, and there is no room for it, although all was given up that was kept back for that.
+    #[error(
+        "{}: a start needs room to write it, and there is none, although all that was kept back was given up: {error}; \
+         make some on its disk and start again", path.display()
+    )]
+    NoRoom {
+        /// The checkpoint.
+        path: PathBuf,
+        /// What the operating system says.
+        #[source]
+        error: io::Error,
+    },
     /// The operating system refused something.
     #[error("{}: {error}", path.display())]
     Io {

@@ -85,7 +85,7 @@ impl Keeper {
     }
 }
 
-/// Writes a checkpoint; where there is no room for it, spares make some.
+/// Writes a checkpoint; where there is no room for it, what is kept back and spares make some.
 pub(crate) fn write_making_room(
     checkpoint: &mut Checkpoint,
     segments: &Segments,
@@ -93,9 +93,10 @@ pub(crate) fn write_making_room(
     place: Place,
 ) -> io::Result<()> {
     let mut written = checkpoint.write(Some(changes), place);
-    while written.as_ref().is_err_and(is_full) && segments.drop_spare()? {
+    while written.as_ref().is_err_and(is_full) && segments.give_up_room()? {
         written = checkpoint.write(None, place);
     }
+    segments.keep_room(checkpoint.length());
     written
 }
 
@@ -112,6 +113,11 @@ pub(crate) fn housekeep(core: &Core) {
             tracing::debug!(%error, "no spare could be made");
             break;
         }
+    }
+    if !core.status.has_failed()
+        && let Err(error) = core.segments.make_room()
+    {
+        tracing::debug!(%error, "no room could be kept back for the checkpoint");
     }
     if core.segments.has_room() {
         core.status.set_room();
@@ -139,6 +145,12 @@ impl Housekeeper {
     pub(crate) fn wake(&self, writes_much: bool) {
         self.writes_much.fetch_or(writes_much, Ordering::Relaxed);
         lock(&self.state).spares = true;
+        self.wake.notify_one();
+    }
+
+    /// There is no room any more, and so it looks more often.
+    pub(crate) fn look(&self) {
+        let _state = lock(&self.state);
         self.wake.notify_one();
     }
 
@@ -176,11 +188,16 @@ impl Housekeeper {
         let mut last = Instant::now();
         loop {
             housekeep(core);
-            let is_full = core.status.full().is_some();
+            let begun = Instant::now();
             let mut state = lock(&self.state);
-            let until = if is_full { Instant::now() + RETRY } else { last + core.options.cleanup_interval };
-            let is_wanted = |state: &Wanted| state.ended || state.checkpoint || (state.spares && !is_full);
-            while !is_wanted(&state) {
+            let mut is_full;
+            loop {
+                // It may have become full meanwhile.
+                is_full = core.status.full().is_some();
+                if state.ended || state.checkpoint || (state.spares && !is_full) {
+                    break;
+                }
+                let until = if is_full { begun + RETRY } else { last + core.options.cleanup_interval };
                 let left = until.saturating_duration_since(Instant::now());
                 if left.is_zero() {
                     break;

@@ -21,6 +21,7 @@ mod pending;
 pub(crate) mod reader;
 mod record;
 mod recovery;
+mod room;
 pub(crate) mod scan;
 pub(crate) mod segments;
 mod status;

@@ -98,7 +98,11 @@ pub(super) fn open(
     let mut changes = index.take_changes();
     let dead_segments = std::mem::take(&mut changes.dead_segments);
     let checkpoint_path = directory.checkpoint();
-    write_making_room(&mut checkpoint, &segments, changes, place).map_err(OpenError::io(&checkpoint_path))?;
+    let written = write_making_room(&mut checkpoint, &segments, changes, place);
+    written.map_err(|error| {
+        let path = checkpoint_path.clone();
+        if is_full(&error) { OpenError::NoRoom { path, error } } else { OpenError::Io { path, error } }
+    })?;
     attempts.clear().map_err(OpenError::io(&attempts_path))?;
     remove_orphans(&index, &segments).map_err(in_journal())?;
     Ok(Opened { lock, segments, writer, index, checkpoint, place, attempts, recovered, dead_segments })
@@ -115,8 +119,11 @@ fn open_checkpoint(
     let error = loop {
         match Checkpoint::open(files, &path, crashed) {
             Ok(opened) => return Ok(opened),
-            // After a crash even this takes room, on a full disk that of a spare.
+            // After a crash even this takes room, on a full disk that of what is kept back.
             Err(CheckpointError::Io(error)) if is_full(&error) && directory.drop_spare(&**files)? => {}
+            Err(CheckpointError::Io(error)) if is_full(&error) => {
+                return Err(OpenError::NoRoom { path: path.clone(), error });
+            }
             Err(error) => break error,
         }
     };

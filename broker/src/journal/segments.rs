@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::batch::SECTOR;
 use super::lsn::Lsn;
+use super::room::{self, Room};
 use crate::files::{DataFile, FileSystem, OpenMode};
 use crate::store::StoredId;
 
@@ -21,6 +22,8 @@ pub(crate) struct Segments {
     max_file_length: u64,
     /// Bytes that segments and large files may have before nothing is sent any more.
     limit: AtomicU64,
+    /// What is kept back for the checkpoint.
+    room: Room,
     state: Mutex<State>,
 }
 
@@ -107,7 +110,11 @@ impl Segments {
         max_file_length: u64,
     ) -> io::Result<Self> {
         let mut state = State::default();
+        let mut room = 0;
         for listed in files.list(directory)? {
+            if listed.name == room::NAME {
+                room = listed.length;
+            }
             let Some((name, kind)) = listed.name.rsplit_once('.') else { continue };
             let number = || u64::from_str_radix(name, 16).ok().filter(|_| name.len() == 16);
             match kind {
@@ -130,6 +137,7 @@ impl Segments {
             }
         }
         Ok(Self {
+            room: Room::new(Arc::clone(&files), directory, room),
             files,
             directory: directory.to_owned(),
             max_file_length: max_file_length.clamp(8 * SECTOR, Self::LONGEST).next_multiple_of(SECTOR),
@@ -374,11 +382,36 @@ impl Segments {
 
     /// Whether another segment can be begun by what is sent.
     pub(crate) fn has_room(&self) -> bool {
-        self.spares() > Self::RESERVE && self.check_limit(1, 0).is_ok()
+        self.spares() > Self::RESERVE && !self.room.is_short() && self.check_limit(1, 0).is_ok()
     }
 
-    /// Gives up a spare for the room that it takes; false when there is none.
-    pub(crate) fn drop_spare(&self) -> io::Result<bool> {
+    /// Keeps so many bytes back for the checkpoint, once [`Segments::make_room`] has made them.
+    pub(crate) fn keep_room(&self, bytes: u64) {
+        self.room.want(bytes);
+    }
+
+    /// Makes the room that is to be kept back for the checkpoint.
+    pub(crate) fn make_room(&self) -> io::Result<()> {
+        self.room.make()
+    }
+
+    /// Whether new files may be made for anything but the checkpoint.
+    ///
+    /// # Errors
+    /// The file that should be there for it, and [`io::ErrorKind::StorageFull`].
+    pub(super) fn check_room(&self) -> Result<(), (PathBuf, io::Error)> {
+        if !self.room.is_short() {
+            return Ok(());
+        }
+        let error = io::Error::new(io::ErrorKind::StorageFull, "what room there is the checkpoint needs");
+        Err((self.room.path().to_owned(), error))
+    }
+
+    /// Gives up room for the checkpoint: what is kept back for it, or else a spare; false when there is none.
+    pub(crate) fn give_up_room(&self) -> io::Result<bool> {
+        if self.room.give_up()? {
+            return Ok(true);
+        }
         let Some(spare) = self.lock().spares.pop() else { return Ok(false) };
         self.files.remove(&spare).map(|()| true)
     }
@@ -419,7 +452,7 @@ fn segment_name(base: u64) -> String {
     format!("{base:016x}.journal")
 }
 
-fn fill_with_zeros(file: &dyn DataFile, from: u64, to: u64) -> io::Result<()> {
+pub(super) fn fill_with_zeros(file: &dyn DataFile, from: u64, to: u64) -> io::Result<()> {
     const CHUNK: u64 = 1024 * 1024;
     let zeros = vec![0; CHUNK.min(to.saturating_sub(from)) as usize];
     let mut at = from;

@@ -103,15 +103,19 @@ impl Writer {
     pub(crate) fn write(&mut self, parts: &[Encoded], use_reserve: bool) -> Result<Written, WriteError> {
         let plan = plan(parts, self.room(), self.segments.max_file_length());
         let segments = plan.iter().filter(|batch| batch.in_new_segment).count();
+        let large = parts.iter().flat_map(Encoded::large).map(|rest| rest.bytes.len() as u64).sum();
         if !use_reserve {
-            let large = parts.iter().flat_map(Encoded::large).map(|rest| rest.bytes.len() as u64).sum();
             let allowed = self.segments.check_limit(segments, large);
             allowed.map_err(|error| self.of_new_file(self.segments.directory().into(), error))?;
+        }
+        if large > 0 || (segments > 0 && !use_reserve) {
+            self.segments.check_room().map_err(|(path, error)| self.of_new_file(path, error))?;
         }
         // The first segment of all does not wait for what is to be kept back behind it.
         let kept_back = if use_reserve || self.active.is_none() { 0 } else { Segments::RESERVE };
         let mut spares = Vec::new();
-        if segments > 0 {
+        // A large file must not take the room of what is to be kept back either.
+        if segments > 0 || (large > 0 && kept_back > 0) {
             let taken = self.segments.take_spares(segments, kept_back);
             spares = taken.map_err(|error| self.of_new_file(self.segments.directory().into(), error))?;
         }

@@ -164,6 +164,11 @@ impl Checkpoint {
         self.files.sync_directory(self.path.parent().unwrap_or_else(|| Path::new(".")))
     }
 
+    /// Bytes of the file.
+    pub(crate) fn length(&self) -> u64 {
+        self.files.open(&self.path, OpenMode::Existing).and_then(|file| file.len()).unwrap_or_default()
+    }
+
     /// Whether there are changes that could not be written.
     pub(crate) fn is_behind(&self) -> bool {
         !self.pending.is_empty()

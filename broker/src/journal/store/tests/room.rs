@@ -56,6 +56,54 @@ fn a_full_disk_refuses_sends_and_not_what_makes_room() {
     assert_eq!(names(&store.store.recover()), [9_700, 9_800]);
 }
 
+/// The checkpoint grows by doubling itself; a large message must not take the room that this needs.
+#[test]
+fn a_disk_that_large_messages_filled_has_room_for_the_checkpoint_of_the_next_start() {
+    let options = || JournalOptions { max_file_length: 16 << 10, ..options() };
+    let mut store = Stepwise::open(RecordedFiles::new(), options()).unwrap();
+    store.files.limit(Some(1 << 20));
+    let large = |stored| vec![append_of(stored, 8_000, None, Arrival::Sent)];
+    let mut confirmed = Vec::new();
+    for stored in 1..=1_000 {
+        if stored % 16 == 1 {
+            drop(store.store.checkpoint());
+            store.store.housekeep();
+        }
+        match store.run(large(stored)) {
+            Ok(()) => confirmed.push(stored),
+            Err(StoreError::Full { .. }) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert!(confirmed.len() > 60, "{}", confirmed.len());
+    for _ in 0..3 {
+        store = Stepwise::open(store.files.survive(Survival::Process), options()).unwrap();
+        assert_eq!(names(&store.store.recover()), confirmed);
+        take(&store, &confirmed.split_off(confirmed.len() - 10));
+        store.store.checkpoint().unwrap();
+    }
+    take(&store, &confirmed);
+    store.store.checkpoint().unwrap();
+    store.store.housekeep();
+    store.ok(large(2_000));
+}
+
+#[test]
+fn a_start_without_any_room_for_its_checkpoint_says_so_by_name() {
+    let store = Stepwise::new();
+    for stored in 1..=3_000 {
+        store.ok(send(stored));
+    }
+    let files = store.files.survive(Survival::Process);
+    files.limit(Some(0));
+    let error = JournalStore::open_stepwise(Arc::new(files.clone()), options()).unwrap_err();
+    assert!(matches!(error, OpenError::NoRoom { .. }), "{error}");
+    assert!(error.to_string().contains("kr-store/state: a start needs room"), "{error}");
+    files.limit(None);
+    let store = Stepwise::open(files, options()).unwrap();
+    assert_eq!(names(&store.store.recover()).len(), 3_000);
+}
+
 #[test]
 fn a_store_limit_is_as_a_full_disk() {
     let limited = JournalOptions { store_limit: Some(3 * 4_096), ..options() };
