@@ -17,7 +17,7 @@ use super::transaction::key_of;
 
 impl Machine {
     pub(super) fn acknowledge(&mut self, connection: ConnectionKey, ticket: Ticket, ack: &Ack) {
-        let recorded = self.operations.len();
+        let recorded = self.recorded();
         match self.take_ack(connection, ack) {
             // What takes effect with its transaction is accepted now; the commit is what must be stored.
             Ok(()) if ack.transaction.is_some() && is_transactional(&ack.kind) => {

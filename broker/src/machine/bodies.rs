@@ -50,7 +50,7 @@ pub(super) struct Bodies {
     clear_at: usize,
     under_way: BTreeMap<StoredId, (QueueKey, Position, u64)>,
     /// What doomed messages die of, unless they are past their expiration.
-    causes: BTreeMap<(QueueKey, Position), Cause>,
+    pub(super) causes: BTreeMap<(QueueKey, Position), Cause>,
 }
 
 impl Machine {
@@ -199,7 +199,7 @@ impl Machine {
         }
     }
 
-    fn go_on(&mut self, queue_key: QueueKey, position: Position) {
+    pub(super) fn go_on(&mut self, queue_key: QueueKey, position: Position) {
         let place = self.queues.get(&queue_key).and_then(|queue| queue.get(position)).map(Entry::place);
         if place != Some(Place::Doomed) {
             self.note_idle(queue_key, position);

@@ -8,10 +8,8 @@ use corriere_core::{Destination, Message, RedeliveryPolicy, Value};
 use super::Machine;
 use super::delivery::{Delay, Failure};
 use super::queue::{Position, QueueKey};
-use super::sending::Target;
-use super::step::OnStored;
 use crate::settings::{DeadLetters, Settings};
-use crate::store::{Arrival, Removal, StoreOperation};
+use crate::store::Removal;
 
 /// The queue that ActiveMQ's shared strategy uses.
 const SHARED: &str = "ActiveMQ.DLQ";
@@ -47,7 +45,6 @@ impl Machine {
         }
         let copy = self.dead_letter_copy(queue_key, position, cause);
         let reason = if copy.is_some() { Removal::DeadLettered } else { Removal::Discarded };
-        self.record_removal(queue_key, position, reason);
         let is_stored = self.stored(queue_key, position).is_some();
         if let Some(queue) = self.queues.get_mut(&queue_key) {
             match reason {
@@ -58,8 +55,7 @@ impl Machine {
                 _ => queue.counts.discarded += 1,
             }
         }
-        self.take_out(queue_key, position);
-        self.keep_dead_letter(copy);
+        self.leave(queue_key, position, reason, copy, Some(cause));
     }
 
     /// Ends a delivery after which the message is never to be delivered again. On a queue of dead letters, where it
@@ -115,9 +111,7 @@ impl Machine {
             };
             self.dead_letter_copy(queue_key, position, &Cause::failure(cause))
         };
-        self.record_removal(queue_key, position, Removal::Expired);
-        self.take_out(queue_key, position);
-        self.keep_dead_letter(copy);
+        self.leave(queue_key, position, Removal::Expired, copy, None);
     }
 
     /// Whether a message is to become a dead letter, if it dies, and its body has to be read back for that.
@@ -163,26 +157,6 @@ impl Machine {
             properties.set_unchecked("dlqOriginalExpiration", Value::Long(expiration));
         }
         Some((self.queue_named(&target)?, copy))
-    }
-
-    fn keep_dead_letter(&mut self, copy: Option<(QueueKey, Message)>) {
-        let Some((target, message)) = copy else { return };
-        let held = self.memory.hold(Arc::new(message), Target::Queue(target));
-        let Some(queue) = self.queues.get(&target) else { return };
-        if queue.stores(&held)
-            && let Some(message) = held.body()
-        {
-            self.operations.push(StoreOperation::Append {
-                stored: held.id,
-                queue: queue.destination.clone(),
-                arrival: Arrival::MovedIn,
-                message: Arc::clone(message),
-                transaction: None,
-            });
-            self.on_stored.push(OnStored::MovedIn { queue: target, held });
-        } else {
-            self.move_in(target, held);
-        }
     }
 
     /// Makes a dead letter visible in its queue.

@@ -336,9 +336,16 @@ impl Machine {
 
     /// Removes a message from memory, from the time index and from the reservations. The caller counts it.
     pub(super) fn take_out(&mut self, queue_key: QueueKey, position: Position) {
-        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        if let Some(entry) = self.remove_entry(queue_key, position) {
+            self.memory.release(entry.held);
+        }
+    }
+
+    /// The same for a message that is still needed; its memory stays taken.
+    pub(super) fn remove_entry(&mut self, queue_key: QueueKey, position: Position) -> Option<Entry> {
+        let queue = self.queues.get_mut(&queue_key)?;
         let reserved_by = queue.reserved_by(position);
-        let Some(entry) = queue.remove(position) else { return };
+        let entry = queue.remove(position)?;
         if let Some(expiration) = entry.held.expiration() {
             self.timers.remove(expiration, Timer::Expiry(queue_key, position));
         }
@@ -351,7 +358,7 @@ impl Machine {
             subscription.reserved.remove(&position);
             self.attend(key);
         }
-        self.memory.release(entry.held);
+        Some(entry)
     }
 
     /// The name by which the store knows a message; `None` when it does not.
@@ -380,7 +387,7 @@ impl Machine {
         }
     }
 
-    fn record_delivery_state(&mut self, queue_key: QueueKey, position: Position) {
+    pub(super) fn record_delivery_state(&mut self, queue_key: QueueKey, position: Position) {
         let Some(stored) = self.stored(queue_key, position) else { return };
         let Some(entry) = self.queues.get(&queue_key).and_then(|queue| queue.get(position)) else { return };
         let state = DeliveryState {

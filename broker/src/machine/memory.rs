@@ -33,8 +33,6 @@ pub(super) struct Held {
     expiration: Timestamp,
     pub(super) priority: Priority,
     pub(super) is_persistent: bool,
-    /// Whether the store has no copy of it, although it should.
-    is_unsafe: bool,
 }
 
 /// The expiration of what never expires.
@@ -65,7 +63,6 @@ impl Held {
             expiration: recovered.expiration.unwrap_or(NEVER),
             priority: recovered.priority,
             is_persistent: true,
-            is_unsafe: false,
         })
     }
 
@@ -85,14 +82,7 @@ impl Held {
 
     /// Whether its body may go: the store has it, and no other queue holds it.
     pub(super) fn may_go(&self) -> bool {
-        self.is_persistent && !self.is_unsafe && self.body.is_some()
-    }
-
-    /// Notes that the store failed to take it.
-    pub(super) fn keep_body(held: &mut Arc<Self>) {
-        if let Some(held) = Arc::get_mut(held) {
-            held.is_unsafe = true;
-        }
+        self.is_persistent && self.body.is_some()
     }
 }
 
@@ -131,7 +121,6 @@ impl Memory {
             expiration: headers.expiration.unwrap_or(NEVER),
             priority: headers.priority,
             is_persistent: headers.is_persistent(),
-            is_unsafe: false,
             body: Some(message),
         })
     }

@@ -22,6 +22,7 @@ mod dead_letter;
 mod delivery;
 mod line;
 mod memory;
+mod moving;
 mod producers;
 mod queue;
 mod recovery;
@@ -38,6 +39,7 @@ mod two_phase;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use corriere_core::provider::ProviderError;
 use corriere_core::{Destination, MessageId, RedeliveryPolicy, Timestamp};
 
 pub use bodies::SetAside;
@@ -51,6 +53,7 @@ use attempts::Slots;
 use bodies::Bodies;
 use connection::Connection;
 use memory::Memory;
+use moving::Moves;
 use producers::Producers;
 use queue::{Queue, QueueKey};
 use serving::Unserved;
@@ -81,6 +84,7 @@ pub struct Machine {
     bodies: Bodies,
     producers: Producers,
     slots: Slots,
+    moves: Moves,
     /// What is full of the store, while it is.
     store_full: Option<Arc<str>>,
     /// Who waits until a subscription has been delivered what it may have.
@@ -88,12 +92,16 @@ pub struct Machine {
     timers: TimeIndex,
     /// What goes on when the store is done with a batch.
     batches: BTreeMap<BatchId, Vec<OnStored>>,
+    /// Commands that are confirmed once so many batches are complete, and what failed of them.
+    confirming: BTreeMap<Ticket, (usize, Option<ProviderError>)>,
     next_batch: u64,
 
     // What the present step has come to so far.
     effects: Effects,
     operations: Vec<StoreOperation>,
     on_stored: Vec<OnStored>,
+    /// The command of the step, if it is confirmed when all is stored that came of the step.
+    stored_for: Option<Ticket>,
     /// Queues in which something is ready, or someone has room, that was not so before.
     due_queues: VecDeque<QueueKey>,
     /// Subscriptions whose slots may have to say something else.
@@ -123,14 +131,17 @@ impl Machine {
             bodies: Bodies::default(),
             producers: Producers::default(),
             slots: Slots::default(),
+            moves: Moves::default(),
             store_full: None,
             unserved: Unserved::new(),
             timers: TimeIndex::default(),
             batches: BTreeMap::new(),
+            confirming: BTreeMap::new(),
             next_batch: 1,
             effects: Effects::default(),
             operations: Vec::new(),
             on_stored: Vec::new(),
+            stored_for: None,
             due_queues: VecDeque::new(),
             due_slots: Vec::new(),
             talking: Vec::new(),

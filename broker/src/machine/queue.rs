@@ -38,6 +38,8 @@ pub(super) struct Entry {
     pub(super) is_recovered: bool,
     /// Whether its body is being read back.
     pub(super) is_loading: bool,
+    /// Whether it was to become a dead letter already, and there was no room for that.
+    pub(super) is_put_off: bool,
     place: Place,
 }
 
@@ -52,7 +54,7 @@ pub(super) enum Place {
     Reserved,
     /// A subscription has it, or a transaction that acknowledged it.
     InFlight,
-    /// It ends as soon as its body is read back, which its dead letter needs.
+    /// It ends as soon as its body is read back, which its dead letter needs, and there is room for that.
     Doomed,
     /// Its body cannot be read back: nobody gets it in this run.
     Aside,
@@ -148,6 +150,7 @@ impl Queue {
             conversion_failed: false,
             is_recovered: false,
             is_loading: false,
+            is_put_off: false,
             place: Place::Ready,
         };
         self.entries.insert(position, entry);
@@ -176,6 +179,13 @@ impl Queue {
         self.counts.pending -= 1;
         self.bodiless -= u64::from(entry.held.body().is_none());
         Some(entry)
+    }
+
+    /// Puts a message back that left, to end later.
+    pub(super) fn put_back(&mut self, position: Position, entry: Entry) {
+        self.bodiless += u64::from(entry.held.body().is_none());
+        self.counts.pending += 1;
+        self.entries.insert(position, Entry { place: Place::Doomed, ..entry });
     }
 
     /// Changes who has a message. While nobody has it, its `not_before` stays.

@@ -10,6 +10,7 @@ use super::Machine;
 use super::bodies::SetAside;
 use super::connection::Connection;
 use super::memory::Held;
+use super::moving::Left;
 use super::queue::QueueKey;
 use super::sending::Target;
 use super::time_index::Timer;
@@ -99,12 +100,12 @@ pub struct Effects {
 /// What goes on when the store is done with a batch.
 #[derive(Debug)]
 pub(super) enum OnStored {
-    /// The command is confirmed.
+    /// The command is confirmed, if this was the last batch that it waited for.
     Confirm(Ticket),
     /// A send outside a transaction becomes visible and is confirmed.
     Sent { target: Target, held: Arc<Held>, ticket: Ticket },
-    /// A dead letter becomes visible.
-    MovedIn { queue: QueueKey, held: Arc<Held> },
+    /// A dead letter becomes visible, or what it was stays where it came from, if the store has that.
+    MovedIn { queue: QueueKey, held: Arc<Held>, left: Option<Box<Left>> },
     /// A part of a transaction is known to the store.
     Staged { transaction: TransactionKey },
     /// A transaction takes effect, or is prepared.
@@ -149,7 +150,10 @@ impl Machine {
             Input::Stored { batch, outcome } => self.stored_batch(batch, &outcome),
             Input::Loaded { messages } => self.loaded(messages),
             Input::StoreFull { reason } => self.store_full = Some(reason),
-            Input::StoreRoom => self.store_full = None,
+            Input::StoreRoom => {
+                self.store_full = None;
+                self.move_again();
+            }
             Input::Tick => {}
         }
     }
@@ -160,6 +164,7 @@ impl Machine {
                 Timer::SendDeadline(number) => self.parked_too_long(number),
                 Timer::Expiry(queue, position) => self.expiry_is_due(queue, position),
                 Timer::Redelivery(queue, position) => self.redelivery_is_due(queue, position),
+                Timer::MoveAgain => self.move_again(),
             }
         }
         self.settle_down();
@@ -184,7 +189,7 @@ impl Machine {
     }
 
     fn command(&mut self, connection: ConnectionKey, ticket: Ticket, command: Command) {
-        let recorded = self.operations.len();
+        let recorded = self.recorded();
         let outcome = match command {
             Command::Send(send) => return self.send(connection, ticket, send),
             Command::Acknowledge(ack) => return self.acknowledge(connection, ticket, &ack),
@@ -245,10 +250,15 @@ impl Machine {
         self.effects.confirmations.push((ticket, outcome));
     }
 
+    /// How much is recorded for the store in this step.
+    pub(super) fn recorded(&self) -> usize {
+        self.operations.len() + self.moves.fresh()
+    }
+
     /// Confirms a command that has taken effect, once the store knows of what it recorded.
     pub(super) fn confirm_when_stored(&mut self, ticket: Ticket, recorded: usize) {
-        if self.operations.len() > recorded {
-            self.on_stored.push(OnStored::Confirm(ticket));
+        if self.recorded() > recorded {
+            self.stored_for = Some(ticket);
         } else {
             self.confirm(ticket, Ok(Confirmation::Done));
         }
@@ -257,18 +267,15 @@ impl Machine {
     fn stored_batch(&mut self, batch: BatchId, outcome: &Result<(), StoreError>) {
         let told =
             outcome.as_ref().map_err(|error| ProviderError::Store { reason: error.to_string() }).copied();
+        let mut is_put_off = false;
         for waiting in self.batches.remove(&batch).unwrap_or_default() {
             match waiting {
-                OnStored::Confirm(ticket) => {
-                    self.confirm(ticket, told.clone().map(|()| Confirmation::Done));
-                }
+                OnStored::Confirm(ticket) => self.confirm_if_last(ticket, told.clone().err().filter(|_| !is_put_off)),
                 OnStored::Sent { target, held, ticket } => self.sent(target, held, ticket, outcome),
-                // Visible even when the store failed: it has left its source, and nothing may be lost in memory.
-                OnStored::MovedIn { queue, mut held } => {
-                    if outcome.is_err() {
-                        Held::keep_body(&mut held);
-                    }
-                    self.move_in(queue, held);
+                OnStored::MovedIn { queue, held, .. } if outcome.is_ok() => self.move_in(queue, held),
+                OnStored::MovedIn { queue, held, left } => {
+                    is_put_off = matches!(outcome, Err(StoreError::Full { .. }));
+                    self.put_off(queue, held, left);
                 }
                 OnStored::Staged { transaction } => {
                     if let Err(error) = &told {
@@ -282,6 +289,17 @@ impl Machine {
         }
     }
 
+    fn confirm_if_last(&mut self, ticket: Ticket, error: Option<ProviderError>) {
+        let Some((left, failed)) = self.confirming.get_mut(&ticket) else { return };
+        *left -= 1;
+        *failed = failed.take().or(error);
+        if *left == 0
+            && let Some((_, failed)) = self.confirming.remove(&ticket)
+        {
+            self.confirm(ticket, failed.map_or(Ok(Confirmation::Done), Err));
+        }
+    }
+
     /// Hands out what this step came to.
     fn finish(&mut self) -> Effects {
         self.note_attempts();
@@ -290,11 +308,21 @@ impl Machine {
                 self.effects.deliveries.push((key, std::mem::take(&mut connection.outgoing)));
             }
         }
+        let mut batches = Vec::new();
         if !self.operations.is_empty() {
+            batches.push((std::mem::take(&mut self.operations), std::mem::take(&mut self.on_stored)));
+        }
+        // Each by itself: one that there is no room for must not keep anything else from being stored.
+        batches.extend(self.moves.take_fresh());
+        if let Some(ticket) = self.stored_for.take() {
+            self.confirming.insert(ticket, (batches.len(), None));
+            batches.iter_mut().for_each(|(_, on_stored)| on_stored.push(OnStored::Confirm(ticket)));
+        }
+        for (operations, on_stored) in batches {
             let batch = BatchId(self.next_batch);
             self.next_batch += 1;
-            self.batches.insert(batch, std::mem::take(&mut self.on_stored));
-            self.effects.store.push((batch, std::mem::take(&mut self.operations)));
+            self.batches.insert(batch, on_stored);
+            self.effects.store.push((batch, operations));
         }
         self.effects.wake_at = self.timers.next();
         std::mem::take(&mut self.effects)

@@ -15,6 +15,8 @@ pub(super) enum Timer {
     Expiry(QueueKey, Position),
     /// The redelivery delay of a message is over.
     Redelivery(QueueKey, Position),
+    /// Dead letters that there was no room for are tried again.
+    MoveAgain,
 }
 
 /// All timers, earliest first.

@@ -1,0 +1,181 @@
+//! The way of a message to the dead letters, which the store may have no room for.
+//!
+//! A message and its dead letter change places in one batch of the store, which has nothing else in it. When that is
+//! refused, the message is where it was, pending but doomed, and it is tried again: when there is room, and after a while.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use corriere_core::Message;
+use corriere_core::provider::Cause;
+
+use super::Machine;
+use super::memory::Held;
+use super::queue::{Entry, Place, Position, QueueKey};
+use super::sending::Target;
+use super::step::OnStored;
+use super::time_index::Timer;
+use crate::store::{Arrival, Removal, StoreOperation};
+
+/// How long it is before what there was no room for is tried again, whatever the store says.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// Messages on their way to the dead letters.
+#[derive(Debug, Default)]
+pub(super) struct Moves {
+    /// The batches of this step, with what goes on when each is complete.
+    fresh: Vec<(Vec<StoreOperation>, Vec<OnStored>)>,
+    put_off: Vec<PutOff>,
+    is_timed: bool,
+}
+
+#[derive(Debug)]
+enum PutOff {
+    /// A message that is where it was.
+    Message(QueueKey, Position),
+    /// A dead letter of a message that the store never had, and which is nowhere any more.
+    Copy(QueueKey, Arc<Held>),
+}
+
+/// What a message was that has left its queue, until the store has its dead letter.
+#[derive(Debug)]
+pub(super) struct Left {
+    queue: QueueKey,
+    position: Position,
+    entry: Entry,
+    /// Where bodies are not read back.
+    body: Option<Arc<Message>>,
+    reason: Removal,
+    cause: Option<Cause>,
+}
+
+impl Moves {
+    pub(super) fn fresh(&self) -> usize {
+        self.fresh.len()
+    }
+
+    pub(super) fn take_fresh(&mut self) -> Vec<(Vec<StoreOperation>, Vec<OnStored>)> {
+        std::mem::take(&mut self.fresh)
+    }
+}
+
+impl Machine {
+    /// Takes a message out that has ended, and was counted, and keeps its dead letter if there is one.
+    pub(super) fn leave(
+        &mut self,
+        queue: QueueKey,
+        position: Position,
+        reason: Removal,
+        copy: Option<(QueueKey, Message)>,
+        cause: Option<&Cause>,
+    ) {
+        let Some((target, message)) = copy else {
+            self.record_removal(queue, position, reason);
+            self.take_out(queue, position);
+            return;
+        };
+        let stored = self.stored(queue, position);
+        let Some(mut entry) = self.remove_entry(queue, position) else { return };
+        let mut operations = Vec::new();
+        let mut left = None;
+        if let Some(stored) = stored {
+            operations.push(StoreOperation::Remove { stored, reason, transaction: None });
+            let body = entry.held.body().filter(|_| !self.bodies.can_load).cloned();
+            self.memory.forget_body(&mut entry.held);
+            let cause = cause.cloned();
+            left = Some(Box::new(Left { queue, position, entry, body, reason, cause }));
+        } else {
+            self.memory.release(entry.held);
+        }
+        let held = self.memory.hold(Arc::new(message), Target::Queue(target));
+        self.bring(target, held, left, operations);
+    }
+
+    /// Brings a dead letter to its queue, by way of the store if that is to have it.
+    fn bring(
+        &mut self,
+        target: QueueKey,
+        held: Arc<Held>,
+        left: Option<Box<Left>>,
+        mut operations: Vec<StoreOperation>,
+    ) {
+        let Some(queue) = self.queues.get(&target) else { return };
+        if queue.stores(&held)
+            && let Some(message) = held.body()
+        {
+            operations.push(StoreOperation::Append {
+                stored: held.id,
+                queue: queue.destination.clone(),
+                arrival: Arrival::MovedIn,
+                message: Arc::clone(message),
+                transaction: None,
+            });
+            self.moves.fresh.push((operations, vec![OnStored::MovedIn { queue: target, held, left }]));
+        } else {
+            self.operations.append(&mut operations);
+            self.move_in(target, held);
+        }
+    }
+
+    /// The store did not take a dead letter.
+    pub(super) fn put_off(&mut self, target: QueueKey, held: Arc<Held>, left: Option<Box<Left>>) {
+        if let Some(left) = left {
+            self.memory.release(held);
+            self.put_back(*left);
+        } else {
+            self.moves.put_off.push(PutOff::Copy(target, held));
+        }
+        if !self.moves.is_timed {
+            self.moves.is_timed = true;
+            self.timers.insert(self.now.saturating_add(AGAIN), Timer::MoveAgain);
+        }
+    }
+
+    fn put_back(&mut self, left: Left) {
+        let Left { queue: queue_key, position, mut entry, body, reason, cause } = left;
+        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        match reason {
+            Removal::Expired => queue.counts.expired -= 1,
+            _ => {
+                queue.counts.dead_lettered -= 1;
+                queue.totals.dead_lettered -= 1;
+            }
+        }
+        if let Some(body) = body {
+            self.memory.regain_body(&mut entry.held, body);
+        }
+        entry.not_before = corriere_core::Timestamp(0);
+        let is_first = !std::mem::replace(&mut entry.is_put_off, true);
+        queue.put_back(position, entry);
+        if is_first {
+            // So that the next process does not deliver it once more if this one ends before.
+            self.record_delivery_state(queue_key, position);
+        }
+        if let Some(cause) = cause {
+            self.bodies.causes.insert((queue_key, position), cause);
+        }
+        self.moves.put_off.push(PutOff::Message(queue_key, position));
+    }
+
+    /// Tries again what there was no room for.
+    pub(super) fn move_again(&mut self) {
+        self.moves.is_timed = false;
+        for put_off in std::mem::take(&mut self.moves.put_off) {
+            match put_off {
+                PutOff::Copy(target, held) => self.bring(target, held, None, Vec::new()),
+                PutOff::Message(queue_key, position) => {
+                    let Some(queue) = self.queues.get_mut(&queue_key) else { continue };
+                    match queue.get(position) {
+                        Some(entry) if entry.place() != Place::Doomed || entry.is_loading => {}
+                        Some(entry) if entry.held.body().is_some() => self.go_on(queue_key, position),
+                        Some(_) => {
+                            queue.doomed.push_back(position);
+                            self.look_at(queue_key);
+                        }
+                        None => {}
+                    }
+                }
+            }
+        }
+    }
+}
