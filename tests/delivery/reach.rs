@@ -29,6 +29,7 @@ pub(crate) struct Reach {
     prepared_over_a_restart: u64,
     recovered: u64,
     restarts: u64,
+    dead_letters_put_off: u64,
     /// See [`corriere_tests::model::Model::loads`].
     loads: [u64; 5],
 }
@@ -50,6 +51,7 @@ impl Reach {
         for (sum, more) in self.loads.iter_mut().zip(world.model.loads()) {
             *sum += more;
         }
+        self.dead_letters_put_off += world.model.put_offs();
         self.restarts += world.model.restarts();
         self.prepared_over_a_restart += world.model.prepared_over_restarts();
         self.recalled += world.dispatches.iter().filter(|(_, dispatch)| dispatch.epoch > 0).count() as u64;
@@ -90,6 +92,7 @@ impl Reach {
             self.prepared_over_a_restart,
             self.recovered,
             self.restarts,
+            self.dead_letters_put_off,
         ];
         assert!(
             all.iter().chain(&self.loads).all(|count| *count > 0),

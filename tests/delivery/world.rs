@@ -10,7 +10,7 @@ use crate::ledger::Ledger;
 use crate::operations::Misuse;
 use corriere_broker::machine::{ConnectionKey, Input, Machine, Ticket};
 use corriere_broker::store::Recovered;
-use corriere_broker::store::{Attempt, AttemptSlot, StoreError, StoreOperation, StoreTransaction, StoredId};
+use corriere_broker::store::{Arrival, Attempt, AttemptSlot, StoreError, StoreOperation, StoreTransaction, StoredId};
 use corriere_broker::{Counts, Settings};
 use corriere_core::provider::{
     Ack, AckKind, Cause, CauseKind, Command, Confirmation, Credit, Dispatch, ProviderError, SendMessage,
@@ -234,17 +234,22 @@ impl World {
 
     /// Fails all that the store has, if the rules say what a failure of it means: sends and commits.
     pub(crate) fn fail_batches(&mut self) -> Judgement {
-        let may_fail =
-            self.model.unanswered_batches().flat_map(|(_, operations)| operations).all(|operation| {
-                match operation {
-                    StoreOperation::Append { queue, transaction, .. } => {
-                        transaction.is_some() || !queue.name().contains("DLQ")
-                    }
-                    StoreOperation::Remove { transaction, .. } => transaction.is_some(),
-                    StoreOperation::Commit(_) | StoreOperation::Prepare(_) => true,
-                    _ => false,
-                }
-            });
+        let is_move = |operations: &[StoreOperation]| {
+            operations.iter().any(|operation| {
+                matches!(operation, StoreOperation::Append { arrival: Arrival::MovedIn, .. })
+            })
+        };
+        let is_full = self.store_is_full;
+        let may_fail = self.model.unanswered_batches().all(|(_, operations)| {
+            if is_move(operations) {
+                return is_full;
+            }
+            operations.iter().all(|operation| match operation {
+                StoreOperation::Append { .. } | StoreOperation::Commit(_) | StoreOperation::Prepare(_) => true,
+                StoreOperation::Remove { transaction, .. } => transaction.is_some(),
+                _ => false,
+            })
+        });
         let count = self.model.unanswered_batches().count();
         for _ in 0..if may_fail { count } else { 0 } {
             self.answer_batch(false)?;

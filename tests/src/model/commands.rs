@@ -393,23 +393,27 @@ impl Model {
         }) else {
             return;
         };
-        let Entering { message, instance, origin, resent, .. } = self.entering.remove(index);
+        let Entering { message, instance, origin, resent, died, .. } = self.entering.remove(index);
         let place = Place::Queue(queue.clone());
         let told = match origin {
             Origin::Sent(ticket) => Some(ticket),
             Origin::Moved(_) => None,
         };
-        for ticket in told.into_iter().chain(resent) {
+        for ticket in told.into_iter().chain(resent.iter().copied()) {
             self.tickets.owe_if_heard(ticket, if is_durable { &Answer::Done } else { &Answer::Refused });
         }
-        match origin {
+        match &origin {
             Origin::Sent(_) if is_durable => {
                 self.note_sent(&message);
                 self.enter(place, message, (instance, Some(stored)), None);
             }
             Origin::Sent(_) => {}
+            Origin::Moved(_) if !is_durable => {
+                let moved = Entering { queue: queue.clone(), message, instance, origin, batch: None, resent, died, is_put_off: true };
+                self.put_off(moved);
+            }
             Origin::Moved(letter) => {
-                self.enter(place, message, (instance, Some(stored)), Some(*letter));
+                self.enter(place, message, (instance, Some(stored)), Some((**letter).clone()));
             }
         }
     }

@@ -20,6 +20,7 @@ impl Model {
         self.note_loads(effects)?;
         // How much memory is free for those who wait is known when the dead letters are, as they were written.
         self.settle_ends();
+        self.bury_what_was_put_off(effects);
         if self.can_load {
             self.bury_what_killed_its_process(effects);
             self.match_entering(|origin| matches!(origin, Origin::Moved(_)))?;
@@ -149,6 +150,10 @@ impl Model {
             let Some((batch, message)) = found else {
                 let what = format!("{} for {}", id_of(&entering.message), entering.queue);
                 if self.is_doomed(index) {
+                    continue;
+                }
+                if self.entering[index].is_put_off {
+                    index += 1;
                     continue;
                 }
                 violation!("{what} was not given to the store");

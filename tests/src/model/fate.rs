@@ -170,6 +170,7 @@ impl Model {
                 batch: None,
                 resent: Vec::new(),
                 died,
+                is_put_off: false,
             });
         } else {
             self.enter(Place::Queue(queue), message, (instance, None), Some(letter));

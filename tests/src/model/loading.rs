@@ -8,6 +8,7 @@ use corriere_core::Message;
 use corriere_core::provider::Credit;
 
 use super::entry::{Death, Place, SubscriptionKey};
+use super::session::Entering;
 use super::{Answer, Judgement, Model, violation};
 
 impl Model {
@@ -99,6 +100,36 @@ impl Model {
             return false;
         }
         let entering = self.entering.remove(entering);
+        self.doomed += 1;
+        self.unbury(entering)
+    }
+
+    /// The store did not take a dead letter: the message is where it was, if the store has it there.
+    pub(super) fn put_off(&mut self, mut moved: Entering) {
+        self.put_offs += 1;
+        if let Some(entry) = moved.died.as_mut().filter(|entry| entry.is_stored()) {
+            entry.not_before = None;
+            entry.reserved_for = None;
+            self.unbury(moved);
+        } else {
+            self.entering.push(moved);
+        }
+    }
+
+    /// What was put off dies when the machine tries again, which is for it to choose.
+    pub(super) fn bury_what_was_put_off(&mut self, effects: &Effects) {
+        for operation in effects.store.iter().flat_map(|(_, operations)| operations) {
+            let StoreOperation::Remove { stored, transaction: None, .. } = operation else { continue };
+            let Some(index) = self.entries.iter().position(|entry| entry.stored == Some(*stored)) else {
+                continue;
+            };
+            if let Some((death, deliveries)) = self.entries[index].doomed.take() {
+                self.bury(index, death, deliveries);
+            }
+        }
+    }
+
+    fn unbury(&mut self, entering: Entering) -> bool {
         let Some(entry) = entering.died else { return false };
         let counts = self.count(entry.place.destination());
         if matches!(entry.doomed, Some((Death::Expired, _))) {
@@ -106,7 +137,6 @@ impl Model {
         } else {
             counts.dead_lettered -= 1;
         }
-        self.doomed += 1;
         self.entries.push(*entry);
         true
     }
@@ -134,6 +164,12 @@ impl Model {
                 self.killers += 1;
             }
         }
+    }
+
+    /// How often the store had no room for a dead letter.
+    #[must_use]
+    pub fn put_offs(&self) -> u64 {
+        self.put_offs
     }
 
     /// How often bodies were read back, messages set aside, ends put off until a body was there, messages dead-lettered that

@@ -311,6 +311,7 @@ impl Model {
                 batch: None,
                 resent: Vec::new(),
                 died: None,
+                is_put_off: false,
             });
         } else {
             self.tickets.owe(connection, ticket, Answer::Done);

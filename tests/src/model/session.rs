@@ -148,6 +148,8 @@ pub struct Entering {
     pub resent: Vec<Ticket>,
     /// What died to become this, in case it did not yet: its body may have to be read back first.
     pub died: Option<Box<super::Entry>>,
+    /// Whether the store had no room for it before, so that it may be in no batch now.
+    pub is_put_off: bool,
 }
 
 /// How a message comes into a queue.
