@@ -57,6 +57,7 @@ impl Durable {
                     staged.iter().for_each(|(_, operation)| self.note_producer(operation));
                 }
                 StoreOperation::Commit(transaction) => {
+                    self.end_prepared(transaction);
                     let operations = self.unstage(transaction);
                     if operations.is_empty() {
                         self.complain(format!("{transaction:?} is committed with nothing in it"));
@@ -65,7 +66,10 @@ impl Durable {
                         self.perform(&operation);
                     }
                 }
-                StoreOperation::Rollback(transaction) => drop(self.unstage(transaction)),
+                StoreOperation::Rollback(transaction) => {
+                    self.end_prepared(transaction);
+                    drop(self.unstage(transaction));
+                }
                 _ => self.perform(operation),
             }
         }
@@ -162,6 +166,10 @@ impl Durable {
             Some((_, last)) => *last = id.sequence.max(*last),
             None => self.producers.push((id.producer, id.sequence)),
         }
+    }
+
+    fn end_prepared(&mut self, transaction: &StoreTransaction) {
+        self.prepared.retain(|xid| *transaction != StoreTransaction::Distributed(xid.clone()));
     }
 
     fn unstage(&mut self, transaction: &StoreTransaction) -> Vec<StoreOperation> {
