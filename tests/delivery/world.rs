@@ -10,7 +10,9 @@ use crate::ledger::Ledger;
 use crate::operations::Misuse;
 use corriere_broker::machine::{ConnectionKey, Input, Machine, Ticket};
 use corriere_broker::store::Recovered;
-use corriere_broker::store::{Arrival, Attempt, AttemptSlot, StoreError, StoreOperation, StoreTransaction, StoredId};
+use corriere_broker::store::{
+    Arrival, Attempt, AttemptSlot, StoreError, StoreOperation, StoreTransaction, StoredId,
+};
 use corriere_broker::{Counts, Settings};
 use corriere_core::provider::{
     Ack, AckKind, Cause, CauseKind, Command, Confirmation, Credit, Dispatch, ProviderError, SendMessage,
@@ -245,7 +247,9 @@ impl World {
                 return is_full;
             }
             operations.iter().all(|operation| match operation {
-                StoreOperation::Append { .. } | StoreOperation::Commit(_) | StoreOperation::Prepare(_) => true,
+                StoreOperation::Append { .. } | StoreOperation::Commit(_) | StoreOperation::Prepare(_) => {
+                    true
+                }
                 StoreOperation::Remove { transaction, .. } => transaction.is_some(),
                 _ => false,
             })

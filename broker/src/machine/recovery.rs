@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corriere_core::TransactionId;
+use corriere_core::{Timestamp, TransactionId};
 
 use super::Machine;
 use super::memory::Held;
 use super::producers::Producers;
-use super::queue::{Place, Position, QueueKey};
+use super::queue::{Entry, Place, Position, QueueKey};
 use super::sending::Target;
 use super::time_index::Timer;
 use super::transaction::{Transaction, key_of_distributed};
@@ -44,22 +44,22 @@ impl Machine {
         let Some(queue) = self.queues.get_mut(&key) else { return };
         queue.totals = recovered.totals;
         queue.counts.recovered = recovered.messages.len() as u64;
-        for message in &recovered.messages {
-            let position = queue.push(Held::recovered(message, Target::Queue(key)));
+        let entry = |message: &RecoveredMessage| {
+            let mut entry = Entry::new(Held::recovered(message, Target::Queue(key)));
+            entry.not_before = message.state.not_before.unwrap_or(Timestamp(0));
+            entry.failed_deliveries = message.state.failed_deliveries;
+            entry.conversion_failed = message.state.conversion_failed;
+            entry.is_recovered = true;
+            entry
+        };
+        let positions = queue.push_all(recovered.messages.iter().map(entry));
+        for (message, position) in recovered.messages.iter().zip(positions) {
             let RecoveredMessage { stored, expiration, state, .. } = message;
-            if let Some(entry) = queue.get_mut(position) {
-                entry.failed_deliveries = state.failed_deliveries;
-                entry.conversion_failed = state.conversion_failed;
-                entry.is_recovered = true;
-            }
             if wanted.contains(stored) {
                 queue.put(position, Place::InFlight);
                 found.insert(*stored, (key, position));
             }
             if let Some(not_before) = state.not_before {
-                if let Some(entry) = queue.get_mut(position) {
-                    entry.not_before = not_before;
-                }
                 if !wanted.contains(stored) {
                     queue.put(position, Place::Delayed);
                 }

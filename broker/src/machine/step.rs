@@ -270,7 +270,9 @@ impl Machine {
         let mut is_put_off = false;
         for waiting in self.batches.remove(&batch).unwrap_or_default() {
             match waiting {
-                OnStored::Confirm(ticket) => self.confirm_if_last(ticket, told.clone().err().filter(|_| !is_put_off)),
+                OnStored::Confirm(ticket) => {
+                    self.confirm_if_last(ticket, told.clone().err().filter(|_| !is_put_off));
+                }
                 OnStored::Sent { target, held, ticket } => self.sent(target, held, ticket, outcome),
                 OnStored::MovedIn { queue, held, .. } if outcome.is_ok() => self.move_in(queue, held),
                 OnStored::MovedIn { queue, held, left } => {

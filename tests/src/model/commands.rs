@@ -409,7 +409,16 @@ impl Model {
             }
             Origin::Sent(_) => {}
             Origin::Moved(_) if !is_durable => {
-                let moved = Entering { queue: queue.clone(), message, instance, origin, batch: None, resent, died, is_put_off: true };
+                let moved = Entering {
+                    queue: queue.clone(),
+                    message,
+                    instance,
+                    origin,
+                    batch: None,
+                    resent,
+                    died,
+                    is_put_off: true,
+                };
                 self.put_off(moved);
             }
             Origin::Moved(letter) => {
