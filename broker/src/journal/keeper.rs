@@ -121,6 +121,7 @@ pub(crate) fn housekeep(core: &Core) {
     }
     if core.segments.has_room() {
         core.status.set_room();
+        core.status.tell();
     }
 }
 

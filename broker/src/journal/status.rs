@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, TryLockError};
 
 use crate::store::{StoreError, StoreEvent, StoreWatcher};
 
-/// How the store is. It goes from full to well again, and from failed to nothing.
+/// How the store is. It goes from full to well again, and from failed to nothing. What happens to it is noted first, and told
+/// by [`Status::tell`].
 #[derive(Default)]
 pub(crate) struct Status {
     failed: OnceLock<StoreError>,
@@ -44,7 +45,6 @@ impl Status {
         if self.failed.set(error.clone()).is_ok() {
             tracing::error!(%error, "the store has failed; nothing more is confirmed");
             self.note(StoreEvent::Failed(error.clone()));
-            self.tell();
         }
     }
 
@@ -65,8 +65,6 @@ impl Status {
             tracing::warn!(%reason, "the store is full; sends wait until there is room");
             self.note(StoreEvent::Full { reason });
         }
-        drop(full);
-        self.tell();
     }
 
     /// There is room again.
@@ -77,8 +75,6 @@ impl Status {
             tracing::info!("the store has room again");
             self.note(StoreEvent::Room);
         }
-        drop(full);
-        self.tell();
     }
 
     /// Tells `watcher` from now on, and of how it is now unless it is well.
@@ -97,8 +93,9 @@ impl Status {
         lock(&self.events).untold.push_back(event);
     }
 
-    /// Tells what is untold, unless somebody is at it, who then tells this too.
-    fn tell(&self) {
+    /// Tells what is untold, unless somebody is at it, who then tells this too. To be called where no lock is held: whoever
+    /// is told may submit, and lead.
+    pub(crate) fn tell(&self) {
         let mut events = lock(&self.events);
         while !events.is_told
             && let Some(event) = events.untold.pop_front()
@@ -148,11 +145,13 @@ mod tests {
         status.watch(Box::new(move |event| {
             if let (StoreEvent::Full { .. }, Some(status)) = (event, of.upgrade()) {
                 status.set_room();
+                status.tell();
             }
         }));
         let events = Arc::clone(&told);
         status.watch(Box::new(move |event| lock(&events).push(event)));
         status.set_full("no room");
+        status.tell();
         assert_eq!(*lock(&told), [StoreEvent::Full { reason: "no room".into() }, StoreEvent::Room]);
     }
 }

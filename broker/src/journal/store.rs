@@ -237,6 +237,7 @@ impl Core {
             if committer.takes_express(self, &batch) {
                 let done = committer.turn(self, &mut batch);
                 drop(committer);
+                self.status.tell();
                 sweep(done.finished.into_iter().map(|(_, finished)| finished));
             } else {
                 self.pending.put_in_line(batch);
@@ -256,6 +257,7 @@ impl Core {
     /// Writes all of it, syncs it if need be, and has it completed. The batch is empty afterwards.
     pub(crate) fn turn(&self, batch: &mut Batch) {
         let done = lock(&self.committer).turn(self, batch);
+        self.status.tell();
         batch.clear();
         // Nobody can have written what came into the express lane meanwhile.
         self.write_express();
@@ -297,6 +299,7 @@ impl Core {
         let synced = unsynced.sync().map_err(|error| {
             let error = StoreError::Io(error.to_string());
             self.status.fail(&error);
+            self.status.tell();
             error
         })?;
         self.durable.fetch_max(synced.0, Ordering::AcqRel);
@@ -345,7 +348,9 @@ impl Core {
         if let Some(error) = self.status.failed() {
             return Err(error);
         }
-        lock(&self.keeper).checkpoint(self)
+        let written = lock(&self.keeper).checkpoint(self);
+        self.status.tell();
+        written
     }
 
     /// What a checkpoint that failed means for the store.

@@ -1,6 +1,6 @@
 //! What each producer sent last, by which a send is recognised that was sent before.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use corriere_core::MessageId;
@@ -12,6 +12,9 @@ use super::step::Ticket;
 
 /// So many producers are remembered, those that sent last.
 const REMEMBERED: usize = 1_024;
+
+/// So many sends of a producer that were passed by later ones are remembered as not stored.
+const PASSED: usize = 1_024;
 
 /// The last stored sequence of each of the producers that sent last, and the sends that are with the store.
 #[derive(Debug, Default)]
@@ -26,6 +29,8 @@ pub(super) struct Producers {
 #[derive(Debug)]
 struct Last {
     sequence: u64,
+    /// Those before it that are not stored, as they were refused or wait: sent again they are no duplicates.
+    passed: BTreeSet<u64>,
     used: u64,
 }
 
@@ -34,7 +39,11 @@ impl Producers {
     pub(super) fn recovered(producers: Vec<(Arc<str>, u64)>) -> Self {
         let mut recovered = Self::default();
         for (producer, sequence) in producers {
-            recovered.note(&MessageId { producer, sequence });
+            recovered.note(&MessageId { producer: Arc::clone(&producer), sequence });
+            if let Some(last) = recovered.last.get_mut(&producer) {
+                // Who sends again after a crash does not know what became of it, and sends in order.
+                last.passed.clear();
+            }
         }
         recovered
     }
@@ -43,7 +52,7 @@ impl Producers {
     pub(super) fn note(&mut self, id: &MessageId) {
         self.uses += 1;
         if let Some(last) = self.last.get_mut(&id.producer) {
-            last.sequence = last.sequence.max(id.sequence);
+            last.stored(id.sequence);
             if last.used + 1 < self.uses {
                 self.by_use.remove(&last.used);
                 self.by_use.insert(self.uses, Arc::clone(&id.producer));
@@ -53,7 +62,9 @@ impl Producers {
             }
             return;
         }
-        self.last.insert(Arc::clone(&id.producer), Last { sequence: id.sequence, used: self.uses });
+        let mut last = Last { sequence: 0, passed: BTreeSet::new(), used: self.uses };
+        last.stored(id.sequence);
+        self.last.insert(Arc::clone(&id.producer), last);
         self.by_use.insert(self.uses, Arc::clone(&id.producer));
         if self.last.len() > REMEMBERED
             && let Some((_, oldest)) = self.by_use.pop_first()
@@ -73,7 +84,24 @@ impl Producers {
     }
 
     fn knows(&self, id: &MessageId) -> bool {
-        self.last.get(&id.producer).is_some_and(|last| id.sequence <= last.sequence)
+        self.last
+            .get(&id.producer)
+            .is_some_and(|last| id.sequence <= last.sequence && !last.passed.contains(&id.sequence))
+    }
+}
+
+impl Last {
+    fn stored(&mut self, sequence: u64) {
+        if sequence <= self.sequence {
+            self.passed.remove(&sequence);
+            return;
+        }
+        let first = sequence.saturating_sub(PASSED as u64).max(self.sequence + 1);
+        self.passed.extend(first..sequence);
+        while self.passed.len() > PASSED {
+            self.passed.pop_first();
+        }
+        self.sequence = sequence;
     }
 }
 

@@ -167,6 +167,22 @@ fn a_message_that_is_sent_again_is_confirmed_and_dropped() {
 }
 
 #[test]
+fn a_message_that_was_refused_is_taken_when_it_is_sent_again_behind_a_later_one() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    world.hold_store = true;
+    let refused = world.send(connection, message(&orders, 1));
+    world.store(Err(corriere_broker::store::StoreError::Io("no".to_owned())));
+    assert!(world.outcome(refused).unwrap().is_err());
+    world.hold_store = false;
+    for sequence in [2, 1, 1, 2] {
+        world.send(connection, message(&orders, sequence));
+    }
+    assert_eq!(world.pending(&orders), [2, 1]);
+    assert_eq!(world.counts(&orders).duplicates, 2);
+}
+
+#[test]
 fn of_many_producers_those_that_sent_last_are_known() {
     let mut world = World::new();
     let (connection, orders) = (world.connect(), queue("orders"));
