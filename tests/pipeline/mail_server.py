@@ -88,9 +88,10 @@ async def main():
             if listener:
                 listener.close()
                 listener = None
+            # Not aborted, or the other side might lose an answer that is counted as given.
             for server in connections:
                 if server.transport:
-                    server.transport.abort()
+                    server.transport.close()
             connections.clear()
         elif listener is None:
             listener = await loop.create_server(connect, "127.0.0.1", port, reuse_address=True)
