@@ -8,10 +8,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::committer::is_full;
 use crate::files::{DataFile, FileSystem, OpenMode};
 use crate::store::{Attempt, AttemptSlot, StoredId};
 
 const SLOT: usize = 32;
+
+/// Bytes that the file has at least.
+const KEPT: usize = 128 * SLOT;
 
 /// The file of the slots.
 #[derive(Debug)]
@@ -53,9 +57,17 @@ impl Attempts {
         }
     }
 
-    /// Clears all slots.
+    /// Clears all slots. There is room for the first ones from then on, so that they can be noted on a full disk, too.
     pub(crate) fn clear(&self) -> io::Result<()> {
-        if self.file.is_empty()? { Ok(()) } else { self.file.set_len(0) }
+        let length = self.file.len()?;
+        if length > KEPT as u64 {
+            self.file.set_len(KEPT as u64)?;
+        }
+        match self.file.write_all_at(&[0; KEPT], 0) {
+            Err(error) if is_full(&error) && length > 0 => self.file.set_len(0),
+            Err(error) if is_full(&error) => Ok(()),
+            written => written,
+        }
     }
 }
 

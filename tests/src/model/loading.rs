@@ -110,6 +110,7 @@ impl Model {
         if let Some(entry) = moved.died.as_mut().filter(|entry| entry.is_stored()) {
             entry.not_before = None;
             entry.reserved_for = None;
+            entry.failed = entry.doomed.as_ref().map_or(entry.failed, |(_, deliveries)| *deliveries);
             self.unbury(moved);
         } else {
             self.entering.push(moved);
