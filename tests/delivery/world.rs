@@ -406,7 +406,11 @@ impl World {
                 .any(|transaction| transaction.key.1 == within && transaction.prepared.is_none())
         });
         let waits = self.model.parked().iter().any(|parked| parked.message == message);
-        if is_open || waits {
+        // Nobody sends again in a transaction what was sent outside of one and may still be under way.
+        let is_under_way = self.model.unanswered_batches().flat_map(|(_, operations)| operations).any(|operation| {
+            matches!(operation, StoreOperation::Append { message: appended, .. } if *appended == message)
+        });
+        if is_open || waits || transacted && is_under_way {
             return Ok(());
         }
         let transaction = if transacted { Some(self.transaction(session)?) } else { None };

@@ -118,3 +118,24 @@ fn a_send_that_the_store_has_no_room_for_is_refused_at_once_and_its_commit_rolle
     assert_eq!(world.outcome(next), DONE);
     assert_eq!(world.pending(&orders), [12]);
 }
+
+#[test]
+fn a_message_whose_dead_letter_finds_no_room_is_where_it_was_until_there_is_some() {
+    let mut world = World::new();
+    let (connection, orders, dead) = (world.connect(), queue("orders"), queue("DLQ.orders"));
+    world.send(connection, message(&orders, 1));
+    let consumer = world.consumer(connection, &orders, window(9));
+    assert_eq!(sequences(&world.received(consumer)), [1]);
+    world.hold_store = true;
+    let poisoned = world.submit(connection, acknowledge(consumer, 1, 1, poison(), None));
+    world.store(Err(StoreError::Full { reason: "all segments are in use".into() }));
+    assert_eq!(world.outcome(poisoned), DONE, "its consumer is not held up");
+    assert_eq!((world.pending(&orders), world.pending(&dead)), (vec![1], vec![]));
+    assert_eq!(world.counts(&orders).dead_lettered, 0);
+    world.store(Ok(()));
+    world.step(Input::StoreRoom);
+    world.store(Ok(()));
+    assert_eq!((world.pending(&orders), world.pending(&dead)), (vec![], vec![1]));
+    assert_eq!(world.counts(&orders).dead_lettered, 1);
+    assert_eq!(sequences(&world.received(consumer)), [0; 0], "nobody got it again");
+}
