@@ -170,13 +170,18 @@ fn a_message_that_is_sent_again_is_confirmed_and_dropped() {
 fn a_message_that_was_refused_is_taken_when_it_is_sent_again_behind_a_later_one() {
     let mut world = World::new();
     let (connection, orders) = (world.connect(), queue("orders"));
+    let of = |sequence: u64| {
+        let mut message = message(&orders, sequence);
+        message.headers_mut().message_id = Some(MessageId { producer: "ID:one".into(), sequence });
+        message
+    };
     world.hold_store = true;
-    let refused = world.send(connection, message(&orders, 1));
+    let refused = world.send(connection, of(1));
     world.store(Err(corriere_broker::store::StoreError::Io("no".to_owned())));
     assert!(world.outcome(refused).unwrap().is_err());
     world.hold_store = false;
     for sequence in [2, 1, 1, 2] {
-        world.send(connection, message(&orders, sequence));
+        world.send(connection, of(sequence));
     }
     assert_eq!(world.pending(&orders), [2, 1]);
     assert_eq!(world.counts(&orders).duplicates, 2);
