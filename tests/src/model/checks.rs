@@ -56,7 +56,7 @@ impl Model {
         for subscription in self.subscriptions.iter().filter(|subscription| subscription.is_open) {
             if self.has_room(subscription)
                 && let Some(index) = self.next_for(subscription)
-                && !self.is_loading(index)
+                && !self.waits_for_bodies(index)
             {
                 violation!("{} is left lying although {subscription:?} has room", self.entries[index].id());
             }

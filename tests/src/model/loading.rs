@@ -72,7 +72,7 @@ impl Model {
                 subscription.is_open
                     && !is_drained
                     && self.has_room(subscription)
-                    && self.next_for(subscription).is_some_and(|index| self.is_loading(index))
+                    && self.next_for(subscription).is_some_and(|index| self.waits_for_bodies(index))
             });
             if waits {
                 self.unserved.push((key, ticket));
@@ -88,6 +88,13 @@ impl Model {
     /// Whether the body of an entry, or of one that has to go before it, is being read back.
     pub(super) fn is_loading(&self, index: usize) -> bool {
         self.entries[index].stored.is_some_and(|stored| self.loading.contains(&stored))
+    }
+
+    /// Whether an entry may have to wait for a body: its own, or those of its queue of which so many are being read back
+    /// that its own has to wait for its turn.
+    pub(super) fn waits_for_bodies(&self, index: usize) -> bool {
+        let place = &self.entries[index].place;
+        (0..self.entries.len()).any(|other| self.entries[other].place == *place && self.is_loading(other))
     }
 
     /// What was to die and is in no batch has to be read back first: it is as if it were not there.
