@@ -74,7 +74,7 @@ fn a_write_that_fails_ends_the_store_and_loses_nothing() {
 
 #[test]
 fn a_sync_that_fails_ends_the_store_and_loses_nothing() {
-    fail_each(Operation::Sync);
+    fail_each(Operation::SyncData);
 }
 
 #[test]

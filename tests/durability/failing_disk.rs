@@ -9,7 +9,7 @@ use corriere_core::{Error, Message, SendOptions};
 use crate::support::{End, Home, Running, queue, send_text, within};
 
 const SENDS: usize = 40;
-const FAULTS: [Operation; 2] = [Operation::Write, Operation::Sync];
+const FAULTS: [Operation; 2] = [Operation::Write, Operation::SyncData];
 
 fn break_at(home: &Home, operation: Operation, nth: u64) {
     home.memory().fail(Fault { operation, nth, error: ErrorKind::Other, lasting: false });
@@ -139,7 +139,7 @@ async fn a_close_while_the_disk_fails_ends() {
     let broker = home.start();
     let session = broker.session(Transacted).await;
     send_text(&session, &queue("q"), "m1").await;
-    for operation in [Operation::Write, Operation::Sync, Operation::Create, Operation::Rename] {
+    for operation in [Operation::Write, Operation::SyncData, Operation::Create, Operation::Rename] {
         home.memory().fail(Fault { operation, nth: 1, error: ErrorKind::Other, lasting: true });
     }
     within(session.close()).await.ok();

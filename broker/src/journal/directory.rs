@@ -4,10 +4,10 @@
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{env, fs, process};
+use std::{env, fs, io, process};
 
 use super::error::OpenError;
-use crate::files::{FileSystem, LockError};
+use crate::files::{FileSystem, LockError, OpenMode};
 
 /// The directory of a broker.
 #[derive(Clone, Debug)]
@@ -37,6 +37,34 @@ impl Directory {
     /// What consumers have in their hands.
     pub(crate) fn attempts(&self) -> PathBuf {
         self.root.join("attempts")
+    }
+
+    /// Says, while it is there, that this was to become the repaired copy of another directory and has not.
+    pub(crate) fn unfinished(&self) -> PathBuf {
+        self.root.join("unfinished-repair")
+    }
+
+    /// Refuses what a repair that was interrupted has left.
+    pub(crate) fn check_finished(&self, files: &dyn FileSystem) -> Result<(), OpenError> {
+        let path = self.unfinished();
+        let found = match files.open(&path, OpenMode::Existing) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            found => found,
+        };
+        let mut source = Vec::new();
+        if let Ok(file) = found
+            && let Ok(length) = file.len()
+        {
+            source.resize(usize::try_from(length.min(4_096)).unwrap_or_default(), 0);
+            // What cannot be read is shown as nothing: that it is there is enough.
+            let _ = file.read_exact_at(&mut source, 0);
+        }
+        let source = match String::from_utf8_lossy(&source) {
+            // It was interrupted before it could say what.
+            source if source.is_empty() => "what was to be repaired".to_owned(),
+            source => source.into_owned(),
+        };
+        Err(OpenError::Unfinished { directory: self.root.clone(), source_directory: source })
     }
 
     /// Makes the directories that are not there, and takes the lock; it ends with what is returned.

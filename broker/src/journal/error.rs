@@ -20,6 +20,17 @@ pub enum OpenError {
         /// Who has it, in the holder's own words.
         holder: String,
     },
+    /// It was to become the repaired copy of another directory, and that was interrupted.
+    #[error(
+        "{} is what an interrupted repair has left; remove it, and repair {source_directory} again into another directory",
+        directory.display()
+    )]
+    Unfinished {
+        /// The directory.
+        directory: PathBuf,
+        /// What was to be repaired.
+        source_directory: String,
+    },
     /// Something that was durable cannot be read.
     #[error("{}, offset {offset}: {why}; nothing was changed; {}", file.display(), remedy(directory))]
     Damaged {

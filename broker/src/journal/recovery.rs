@@ -52,6 +52,7 @@ pub(super) fn open(
 ) -> Result<Opened, OpenError> {
     let directory = Directory::new(&options.directory);
     let lock = directory.lock(&**files)?;
+    directory.check_finished(&**files)?;
     let (mut checkpoint, saved, place) = open_checkpoint(files, &directory, crashed)?;
     let journal = directory.journal();
     let in_journal = || OpenError::io(&journal);

@@ -210,7 +210,12 @@ mod tests {
             tokio::time::timeout(Duration::from_millis(20), &mut run).await.is_err(),
             "it ended by itself"
         );
-        files.fail(Fault { operation: Operation::Sync, nth: 1, error: io::ErrorKind::Other, lasting: true });
+        files.fail(Fault {
+            operation: Operation::SyncData,
+            nth: 1,
+            error: io::ErrorKind::Other,
+            lasting: true,
+        });
         template.convert_and_send_to("work", "lost").await.unwrap_err();
         let ended = tokio::time::timeout(HANG, run).await.unwrap();
         assert!(matches!(ended, Err(Error::BrokerFailed(_))), "{ended:?}");
@@ -226,7 +231,12 @@ mod tests {
         let (app, template, files) = application("failing-late");
         template.convert_and_send_to("work", "kept").await.unwrap();
         let failure = Failure::of(app.broker.as_ref());
-        files.fail(Fault { operation: Operation::Sync, nth: 1, error: io::ErrorKind::Other, lasting: true });
+        files.fail(Fault {
+            operation: Operation::SyncData,
+            nth: 1,
+            error: io::ErrorKind::Other,
+            lasting: true,
+        });
         template.convert_and_send_to("work", "lost").await.unwrap_err();
         app.stop().await;
         assert!(matches!(failure.into_result().await, Err(Error::BrokerFailed(_))));

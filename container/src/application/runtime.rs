@@ -33,6 +33,8 @@ fn log_to_standard_error() {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_max_level(level.unwrap_or(LevelFilter::INFO))
+        // A log that cannot be written, to a full disk or a closed pipe, must not end the program: it would be said there.
+        .log_internal_errors(false)
         .event_format(Line)
         .finish();
     // This fails where there is a subscriber already, which is to be kept.

@@ -73,7 +73,7 @@ impl DataFile for RecordedFile {
 
     fn sync_data(&self) -> io::Result<()> {
         let mut state = self.files.state();
-        let admitted = state.faults.admit(Operation::Sync, || format!("sync {}", self.path.display()));
+        let admitted = state.faults.admit(Operation::SyncData, || format!("sync {}", self.path.display()));
         let mut contents = lock(&self.node);
         match admitted {
             Ok(()) => contents.sync(),

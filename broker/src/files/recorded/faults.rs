@@ -14,7 +14,7 @@ pub enum Operation {
     /// Writing bytes.
     Write,
     /// Syncing a file.
-    Sync,
+    SyncData,
     /// Setting a file's length.
     SetLen,
     /// Opening a file that is not there yet.

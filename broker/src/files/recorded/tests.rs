@@ -106,7 +106,12 @@ fn the_same_bytes_written_anew_make_up_for_a_failed_sync() {
     for (is_written_anew, left) in [(false, 1), (true, 2)] {
         let (files, file) = synced(1);
         file.write_all_at(&[2; 512], 0).unwrap();
-        files.fail(Fault { operation: Operation::Sync, nth: 1, error: io::ErrorKind::Other, lasting: false });
+        files.fail(Fault {
+            operation: Operation::SyncData,
+            nth: 1,
+            error: io::ErrorKind::Other,
+            lasting: false,
+        });
         assert!(file.sync_data().is_err());
         if is_written_anew {
             file.write_all_at(&[2; 512], 0).unwrap();
@@ -243,7 +248,7 @@ fn a_fault_hits_the_operation_that_it_was_asked_for() {
 #[test]
 fn what_a_failed_sync_was_to_make_durable_is_not_made_so_by_the_next_one() {
     let (files, file) = synced(2);
-    files.fail(Fault { operation: Operation::Sync, nth: 1, error: io::ErrorKind::Other, lasting: false });
+    files.fail(Fault { operation: Operation::SyncData, nth: 1, error: io::ErrorKind::Other, lasting: false });
     file.write_all_at(&[2; 1024], 0).unwrap();
     file.sync_data().unwrap_err();
     file.write_all_at(&[3; 512], 0).unwrap();

@@ -131,7 +131,7 @@ fn a_power_cut_at_any_operation_leaves_the_old_state_or_the_new_one() {
 
 #[test]
 fn after_a_failed_write_the_changes_are_in_the_next_one() {
-    for kind in [FileOperation::Write, FileOperation::Sync] {
+    for kind in [FileOperation::Write, FileOperation::SyncData] {
         let files = RecordedFiles::new();
         let mut checkpoint = create(&files);
         let mut index = Index::default();

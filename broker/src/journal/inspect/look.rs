@@ -50,6 +50,7 @@ impl Looked {
         let lengths = listed.iter().filter(|file| is_segment(&file.name)).map(|file| file.length);
         let length = lengths.max().unwrap_or(DEFAULT_LENGTH);
         let lock = directory.lock(&**files)?;
+        directory.check_finished(&**files)?;
         let segments =
             Segments::look(Arc::clone(files), &journal, length).map_err(OpenError::io(&journal))?;
         Ok(Self { files: Arc::clone(files), directory, segments, _lock: lock })

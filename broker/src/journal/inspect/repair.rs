@@ -8,7 +8,7 @@ use super::look::{Looked, Scratch};
 use super::verify::{of_damage, of_missing, torn};
 use super::walk::{From, Piece, walk};
 use super::{Finding, InspectError, describe};
-use crate::files::FileSystem;
+use crate::files::{FileSystem, OpenMode};
 use crate::journal::change::{Change, Entry};
 use crate::journal::checkpoint::{Checkpoint, CheckpointError, Place};
 use crate::journal::directory::Directory;
@@ -44,7 +44,7 @@ pub struct Repaired {
 /// It could not be looked at, `into` is not empty, or reading or writing failed; `into` is of no use then.
 pub fn repair(files: &Arc<dyn FileSystem>, directory: &Path, into: &Path) -> Result<Repaired, InspectError> {
     let looked = Looked::at(files, directory)?;
-    let target = Target::make(files, into, looked.segments.max_file_length())?;
+    let target = Target::make(files, directory, into, looked.segments.max_file_length())?;
     let mut repaired = Repaired::default();
     let mut read = Read::checkpoint(&looked, &mut repaired)?;
     read.journal(&looked, &mut repaired)?;
@@ -185,7 +185,15 @@ impl Target {
     /// Bytes of messages that are written at once.
     const CHUNK: usize = 1 << 20;
 
-    fn make(files: &Arc<dyn FileSystem>, into: &Path, length: u64) -> Result<Self, InspectError> {
+    fn make(
+        files: &Arc<dyn FileSystem>,
+        source: &Path,
+        into: &Path,
+        length: u64,
+    ) -> Result<Self, InspectError> {
+        if into.starts_with(source) || source.starts_with(into) {
+            return Err(InspectError::NotEmpty { directory: into.to_owned() });
+        }
         let directory = Directory::new(into);
         let state = directory.checkpoint();
         for within in [into, &directory.journal(), state.parent().unwrap_or(&state)] {
@@ -197,6 +205,7 @@ impl Target {
             }
         }
         let lock = directory.lock(&**files)?;
+        mark_unfinished(&**files, &directory, source).map_err(OpenError::io(into))?;
         let journal = directory.journal();
         let segments =
             Segments::open(Arc::clone(files), &journal, length).map_err(OpenError::io(&journal))?;
@@ -255,8 +264,19 @@ impl Target {
         let mut checkpoint = Checkpoint::create(&self.files, &path, &Arc::default()).map_err(failed)?;
         let written = checkpoint.write(Some(all(saved)), Place { epoch, tail: end, durable: end });
         written.and_then(|()| checkpoint.close()).map_err(OpenError::io(&path))?;
+        let root = self.directory.root();
+        let removed = self.files.remove(&self.directory.unfinished());
+        removed.and_then(|()| self.files.sync_directory(root)).map_err(OpenError::io(root))?;
         Ok(())
     }
+}
+
+/// Until all is there, nobody is to take it for a whole directory.
+fn mark_unfinished(files: &dyn FileSystem, directory: &Directory, source: &Path) -> io::Result<()> {
+    let mark = files.open(&directory.unfinished(), OpenMode::New)?;
+    mark.write_all_at(source.display().to_string().as_bytes(), 0)?;
+    mark.sync_data()?;
+    files.sync_directory(directory.root())
 }
 
 /// Messages on their way from the old journal to the new one.

@@ -170,7 +170,7 @@ fn an_unfinished_spare_is_removed_and_its_room_given_back() {
 
 #[test]
 fn a_failed_write_and_a_failed_sync_are_told_with_their_place() {
-    for operation in [Operation::Write, Operation::Sync] {
+    for operation in [Operation::Write, Operation::SyncData] {
         let mut journal = Journal::new(4_096);
         journal.write(&[vec![append(1, 10)]]).unwrap();
         journal.writer.sync().unwrap();

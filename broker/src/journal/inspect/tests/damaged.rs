@@ -207,3 +207,44 @@ fn however_much_is_damaged_a_repair_makes_a_whole_directory() {
     }
     assert!(found_nothing < 10 && lost_something > 20, "{found_nothing}, {lost_something}");
 }
+
+#[test]
+fn what_an_interrupted_repair_has_left_is_no_directory_to_start_on_or_to_repair() {
+    let whole = everything();
+    let before = whole.operations();
+    repair(&looked_at(&whole), Path::new(DIRECTORY), Path::new(INTO)).unwrap();
+    let all = whole.operations() - before;
+    assert!(all > 4, "{all} operations");
+    for interrupted_at in 1..=all {
+        let files = everything();
+        files.crash_at(files.operations() + interrupted_at, interrupted_at);
+        repair(&looked_at(&files), Path::new(DIRECTORY), Path::new(INTO)).unwrap_err();
+        let files = files.survive(Survival::Process);
+        let left = looked_at(&files);
+        if left
+            .list(Path::new(INTO))
+            .is_ok_and(|listed| listed.iter().any(|file| file.name == "unfinished-repair"))
+        {
+            for refused in [
+                open(&files, INTO).unwrap_err().to_string(),
+                verify(&left, Path::new(INTO)).unwrap_err().to_string(),
+            ] {
+                assert!(refused.contains("interrupted repair"), "{refused}");
+            }
+        } else if let Ok(store) = open(&files, INTO) {
+            // Before anything was to be there, or when all was.
+            let count: usize = store.recover().queues.iter().map(|queue| queue.messages.len()).sum();
+            let is_first = interrupted_at <= 5;
+            assert!(count > 0 || is_first, "interrupted at {interrupted_at} of {all}: a start finds nothing");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_repaired_into_itself() {
+    let files = looked_at(&everything());
+    for into in [DIRECTORY, "data", "data/local/repaired"] {
+        let error = repair(&files, Path::new(DIRECTORY), Path::new(into)).unwrap_err();
+        assert!(error.to_string().contains(into), "{error}");
+    }
+}

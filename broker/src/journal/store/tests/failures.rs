@@ -84,7 +84,7 @@ fn check(store: &Stepwise, outcome: &Outcome, what: &str) {
 
 #[test]
 fn each_write_and_sync_that_fails_once_poisons_the_store_and_a_restart_is_clean() {
-    for operation in [Operation::Write, Operation::Sync] {
+    for operation in [Operation::Write, Operation::SyncData] {
         let (mut failures, mut last, mut nth) = (0, 0, 0);
         // A fault that hits a spare being made is no failure; many in a row without one are beyond the history.
         while nth < last + 20 {
@@ -127,7 +127,7 @@ fn what_a_failed_sync_left_in_memory_is_made_durable_by_the_next_start() {
         let store = Stepwise::new();
         let events = watch(&store.store);
         store.files.fail(Fault {
-            operation: Operation::Sync,
+            operation: Operation::SyncData,
             nth,
             error: io::ErrorKind::Other,
             lasting: false,

@@ -172,7 +172,7 @@ fn a_failed_sync_is_told_to_all_who_wait_and_the_end_does_not_hang() {
     let store = JournalStore::open(Arc::new(files.clone()), options()).unwrap();
     wait(&submit(&store, send(1))).unwrap();
     let events = watch(&store);
-    files.fail(Fault { operation: Operation::Sync, nth: 1, error: io::ErrorKind::Other, lasting: true });
+    files.fail(Fault { operation: Operation::SyncData, nth: 1, error: io::ErrorKind::Other, lasting: true });
     let outcomes: Vec<_> = (2..100).map(|stored| submit(&store, send(stored))).collect();
     for outcome in outcomes {
         wait(&outcome).unwrap_err();
