@@ -1,6 +1,5 @@
 //! A broker for each test, and what most tests do with one.
 
-use std::future::Future;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,12 +8,11 @@ use std::time::Duration;
 use corriere_broker::store::MemoryStore;
 use corriere_broker::{Broker, Counts, Settings};
 use corriere_core::{
-    AcknowledgeMode, Clock, Connection, ConnectionFactory, Consumer, Delivery, Destination, Message,
-    RedeliveryPolicy, SendOptions, Session, Timestamp,
+    AcknowledgeMode, Clock, Connection, ConnectionFactory, Consumer, Destination, RedeliveryPolicy, Session,
+    Timestamp,
 };
 
-/// Beyond this a test hangs.
-pub(crate) const HANG: Duration = Duration::from_secs(40);
+pub(crate) use corriere_tests::receiving::*;
 
 /// A broker whose time is the test's. When it goes, the counts of all its destinations must be conserved.
 #[derive(Debug)]
@@ -120,83 +118,9 @@ impl Drop for TestBroker {
     }
 }
 
-/// What a test looks at in a delivery.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) text: String,
-    pub(crate) count: u32,
-    pub(crate) redelivered: bool,
-}
-
-impl Seen {
-    pub(crate) fn of(delivery: &Delivery) -> Self {
-        Self {
-            text: text(delivery).to_owned(),
-            count: delivery.count(),
-            redelivered: delivery.headers().redelivered(),
-        }
-    }
-}
-
-/// A delivery of this text for the first time.
-pub(crate) fn first(text: &str) -> Seen {
-    nth(text, 1)
-}
-
-/// The delivery of this number of this text.
-pub(crate) fn nth(text: &str, count: u32) -> Seen {
-    Seen { text: text.to_owned(), count, redelivered: count > 1 }
-}
-
-/// First deliveries of `m<from>` to `m<to>`.
-pub(crate) fn firsts(numbers: std::ops::RangeInclusive<usize>) -> Vec<Seen> {
-    numbers.map(|number| first(&format!("m{number}"))).collect()
-}
-
-pub(crate) fn text(message: &Message) -> &str {
-    message.as_text().unwrap().unwrap()
-}
-
-pub(crate) fn queue(name: &str) -> Destination {
-    Destination::queue(name).unwrap()
-}
-
-pub(crate) async fn send_text(session: &Session, destination: &Destination, text: &str) {
-    within(session.send(destination, &Message::text(text), &SendOptions::default())).await.unwrap();
-}
-
-/// The next message, which must come.
-pub(crate) async fn next(consumer: &Consumer) -> Delivery {
-    within(consumer.receive()).await.unwrap().expect("the consumer is open")
-}
-
-/// What is seen of the next messages, which must come.
-pub(crate) async fn see(consumer: &Consumer, count: usize) -> Vec<Seen> {
-    let mut seen = Vec::new();
-    for _ in 0..count {
-        seen.push(Seen::of(&next(consumer).await));
-    }
-    seen
-}
-
 /// The text of what can be received without waiting.
 pub(crate) async fn now(consumer: &Consumer) -> Option<String> {
     within(consumer.receive_no_wait()).await.unwrap().map(|delivery| text(&delivery).to_owned())
-}
-
-/// Catches a hang.
-pub(crate) fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    let future = Box::pin(future);
-    async { tokio::time::timeout(HANG, future).await.expect("this should not hang") }
-}
-
-/// Waits for a condition; the error says what is there instead.
-pub(crate) async fn eventually(what: &str, mut check: impl FnMut() -> Result<(), String>) {
-    let begin = std::time::Instant::now();
-    while let Err(instead) = check() {
-        assert!(begin.elapsed() < HANG, "{what} did not become as wanted: {instead}");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
 }
 
 /// Lets all other tasks of this thread run until they wait.

@@ -1,22 +1,20 @@
 //! A broker on a journal that a test can stop, kill or cut off from power, and start again on what is left.
 
-use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use corriere_broker::files::{Disk, FileSystem, OpenMode, RecordedFiles, Survival};
 use corriere_broker::journal::{JournalOptions, JournalStore, OpenError};
 use corriere_broker::{Broker, Counts, Settings};
 use corriere_core::{
-    AcknowledgeMode, Clock, Connection, ConnectionFactory, Consumer, Delivery, Destination, Message,
-    RedeliveryPolicy, SendOptions, Session, Timestamp,
+    AcknowledgeMode, Clock, Connection, ConnectionFactory, Consumer, Destination, Message, RedeliveryPolicy,
+    Session, Timestamp,
 };
 use tempfile::TempDir;
 
-/// Beyond this a test hangs.
-pub(crate) const HANG: Duration = Duration::from_secs(120);
+pub(crate) use corriere_tests::receiving::*;
 
 /// How a broker comes to its end.
 #[derive(Clone, Copy, Debug)]
@@ -236,83 +234,14 @@ impl Running {
     }
 }
 
-/// What a test looks at in a delivery.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Seen {
-    pub(crate) text: String,
-    pub(crate) count: u32,
-    pub(crate) redelivered: bool,
-}
-
-impl Seen {
-    pub(crate) fn of(delivery: &Delivery) -> Self {
-        Self {
-            text: text(delivery).to_owned(),
-            count: delivery.count(),
-            redelivered: delivery.headers().redelivered(),
-        }
-    }
-}
-
-/// The delivery of this number of this text.
-pub(crate) fn nth(text: &str, count: u32) -> Seen {
-    Seen { text: text.to_owned(), count, redelivered: count > 1 }
-}
-
-/// First deliveries of `m<from>` to `m<to>`.
-pub(crate) fn firsts(numbers: std::ops::RangeInclusive<usize>) -> Vec<Seen> {
-    numbers.map(|number| nth(&format!("m{number}"), 1)).collect()
-}
-
-pub(crate) fn text(message: &Message) -> &str {
-    message.as_text().unwrap().unwrap()
-}
-
 pub(crate) fn property(message: &Message, name: &str) -> Option<String> {
     message.property::<String>(name).unwrap()
-}
-
-pub(crate) fn queue(name: &str) -> Destination {
-    Destination::queue(name).unwrap()
-}
-
-pub(crate) async fn send_text(session: &Session, destination: &Destination, text: &str) {
-    within(session.send(destination, &Message::text(text), &SendOptions::default())).await.unwrap();
-}
-
-/// The next message, which must come.
-pub(crate) async fn next(consumer: &Consumer) -> Delivery {
-    within(consumer.receive()).await.unwrap().expect("the consumer is open")
-}
-
-/// What is seen of the next messages, which must come.
-pub(crate) async fn see(consumer: &Consumer, count: usize) -> Vec<Seen> {
-    let mut seen = Vec::new();
-    for _ in 0..count {
-        seen.push(Seen::of(&next(consumer).await));
-    }
-    seen
 }
 
 /// What is in the application's hands has been noted when this is done: what the client says of it is not awaited, and
 /// where another thread is at work for the broker, that comes to it a moment later.
 pub(crate) async fn noted(session: &Session) {
     within(session.create_producer(None)).await.unwrap();
-}
-
-/// Catches a hang.
-pub(crate) fn within<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    let future = Box::pin(future);
-    async { tokio::time::timeout(HANG, future).await.expect("this should not hang") }
-}
-
-/// Waits for a condition; the error says what is there instead.
-pub(crate) async fn eventually(what: &str, mut check: impl FnMut() -> Result<(), String>) {
-    let begin = Instant::now();
-    while let Err(instead) = check() {
-        assert!(begin.elapsed() < HANG, "{what} did not become as wanted: {instead}");
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
 }
 
 /// The size that a test has where `name` in the environment does not ask for another.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::program::{Ended, Program};
+use crate::program::{Ended, PROGRAMS, Program};
 use crate::reference::sample;
 
 /// A run over copies of the sample's files, after a change to them.
@@ -173,4 +173,19 @@ fn a_run_that_is_asked_to_end_stops_in_order_and_says_what_was_done() {
         // What was under way came to its end: each file is an acknowledged e-mail, and none is half written.
         assert_eq!(ended.files("outbox").len() as u64, json.emails);
     }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_log_that_cannot_be_written_does_not_end_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let ended = Command::new(PROGRAMS.join("order_pipeline"))
+        .args(["--json", "--sink", "count"])
+        .current_dir(directory.path())
+        .stderr(full)
+        .output()
+        .unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+    assert!(String::from_utf8_lossy(&ended.stdout).contains("\"orders\":320"), "{ended:?}");
 }

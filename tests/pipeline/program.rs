@@ -16,7 +16,7 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The folder that holds the programs of the examples and of these tests, which are built at the first use.
-static PROGRAMS: LazyLock<PathBuf> = LazyLock::new(|| {
+pub(crate) static PROGRAMS: LazyLock<PathBuf> = LazyLock::new(|| {
     // This test is `<target>/<profile>/deps/pipeline-…`.
     let test = env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();

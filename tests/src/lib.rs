@@ -1,3 +1,4 @@
 //! Behaviour across crates: what the test binaries beside this library share.
 
 pub mod model;
+pub mod receiving;

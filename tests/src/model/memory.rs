@@ -5,7 +5,7 @@ use corriere_broker::store::{Arrival, StoreOperation};
 use corriere_core::Message;
 use corriere_core::provider::SendMessage;
 
-use super::entry::key_of;
+use super::entry::{Entry, key_of};
 use super::resends::is_stored;
 use super::session::{Entering, Origin, Parked, TransactedSend};
 use super::{Answer, Judgement, Model, violation};
@@ -14,22 +14,17 @@ impl Model {
     /// Bytes of live messages, each counted once however many queues it is on. Uncommitted sends are counted too.
     #[must_use]
     pub fn memory_used(&self) -> u64 {
-        let lying = self.entries.iter().map(|entry| (entry.instance, entry.message.size()));
-        let entering = self.entering.iter().map(|entering| (entering.instance, entering.message.size()));
-        let uncommitted = self
-            .transactions
-            .iter()
-            .flat_map(|transaction| &transaction.sends)
-            .map(|send| (send.instance, send.message.size()));
-        let mut live: Vec<(u64, usize)> = lying.chain(entering).chain(uncommitted).collect();
-        live.sort_unstable();
-        live.dedup_by_key(|(instance, _)| *instance);
-        live.iter().map(|(_, size)| *size as u64).sum()
+        self.memory_of(|_| true)
     }
 
     /// Of these bytes, those that cannot be with the store only.
     fn memory_needed(&self) -> u64 {
-        let lying = self.entries.iter().filter(|entry| !entry.is_stored() || entry.holder.is_some());
+        self.memory_of(|entry| !entry.is_stored() || entry.holder.is_some())
+    }
+
+    /// Bytes of what lies on queues and `counts`, and of all that is on its way there.
+    fn memory_of(&self, counts: impl Fn(&Entry) -> bool) -> u64 {
+        let lying = self.entries.iter().filter(|entry| counts(entry));
         let lying = lying.map(|entry| (entry.instance, entry.message.size()));
         let entering = self.entering.iter().map(|entering| (entering.instance, entering.message.size()));
         let uncommitted = self
