@@ -453,7 +453,9 @@ fn segment_name(base: u64) -> String {
 }
 
 pub(super) fn fill_with_zeros(file: &dyn DataFile, from: u64, to: u64) -> io::Result<()> {
-    const CHUNK: u64 = 1024 * 1024;
+    // The page cache keeps what is written at once in pieces of up to its size, and Linux's ext4 walks all blocks of a piece
+    // for each write to it and for each sync: with 1 MiB at once one sender was slower by a quarter.
+    const CHUNK: u64 = 16 * 1024;
     let zeros = vec![0; CHUNK.min(to.saturating_sub(from)) as usize];
     let mut at = from;
     while at < to {

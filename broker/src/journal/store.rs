@@ -213,12 +213,7 @@ impl Core {
         let waiting = Waiting { safety, completion, refused };
         let pushed = match part {
             Some(part) if !self.stepwise && safety == Safety::Written && may_overtake(operations) => {
-                self.pending.push_express(waiting, part).map(|is_led| {
-                    // Whoever leads comes to it when the sync that runs is complete.
-                    if is_awaited || !is_led {
-                        self.write_express();
-                    }
-                })
+                self.pending.push_express(waiting, part, is_awaited)
             }
             part => self.pending.push(waiting, part),
         };
@@ -247,8 +242,12 @@ impl Core {
         }
     }
 
-    /// Writes and syncs what is in line on the calling thread, if that is cheaper than to have the writer do it.
+    /// Writes what has the express lane, and writes and syncs what is in line on the calling thread, if that is cheaper
+    /// than to have the writer do it.
     fn lead(&self) {
+        if self.pending.is_express_due() {
+            self.write_express();
+        }
         if let Some(mut batch) = self.pending.lead() {
             self.turn(&mut batch);
         }

@@ -26,6 +26,11 @@ pub struct ConnectionKey(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
+impl Ticket {
+    /// Of a command for whose outcome nobody waits: it is not confirmed.
+    pub const NOBODY: Self = Self(0);
+}
+
 /// Names a batch that was given to the store, counted by the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BatchId(pub u64);
@@ -82,7 +87,7 @@ pub enum Input {
 #[derive(Debug, Default)]
 pub struct Effects {
     /// Batches for the store, each of which is answered by [`Input::Stored`].
-    pub store: Vec<(BatchId, Vec<StoreOperation>)>,
+    pub store: Vec<Batch>,
     /// What slots of [`MessageStore::note_attempt`](crate::store::MessageStore::note_attempt) say from now on.
     pub attempts: Vec<(AttemptSlot, Option<Attempt>)>,
     /// Messages whose bodies are to be read back, each of which is answered by [`Input::Loaded`].
@@ -95,6 +100,17 @@ pub struct Effects {
     pub confirmations: Vec<(Ticket, Result<Confirmation, ProviderError>)>,
     /// When [`Input::Tick`] is due; `None` when nothing waits for time. It replaces what an earlier step said.
     pub wake_at: Option<Timestamp>,
+}
+
+/// Changes that the store makes as a whole.
+#[derive(Debug)]
+pub struct Batch {
+    /// Its name.
+    pub id: BatchId,
+    /// The changes.
+    pub operations: Vec<StoreOperation>,
+    /// Whether anything goes on only when the store is done with it.
+    pub is_awaited: bool,
 }
 
 /// What goes on when the store is done with a batch.
@@ -120,12 +136,22 @@ impl Machine {
         self.step_all(now, [input])
     }
 
-    /// Takes several inputs of one moment, in their order. Nothing is delivered before the last of them is taken.
+    /// Takes several inputs of one moment, in their order, as if one came after the other.
     pub fn step_all(&mut self, now: Timestamp, inputs: impl IntoIterator<Item = Input>) -> Effects {
         self.now = self.now.max(now);
         self.fire_timers();
         for input in inputs {
+            // What was stored becomes visible together, before the next command is looked at or at the end.
+            let is_end_of_batch = matches!(input, Input::Stored { .. });
+            if !is_end_of_batch {
+                self.settle_down();
+            }
             self.take(input);
+            if !is_end_of_batch {
+                self.settle_down();
+                self.confirm_served();
+            }
+            self.end_batch();
         }
         self.settle_down();
         self.confirm_served();
@@ -204,9 +230,14 @@ impl Machine {
             // Nothing is ever ended heuristically.
             Command::Forget { transaction } => Err(unknown(&transaction)),
             Command::End { transaction } => self.end_part(connection, &transaction),
-            Command::HandedOver { subscription, number } => {
-                self.look_at_slot((connection, subscription));
-                self.change_subscription((connection, subscription), |state| state.hand_over(number))
+            Command::HandedOver { subscription, number, mark } => {
+                let key = (connection, subscription);
+                let outcome = self.change_subscription(key, |state| state.hand_over(number));
+                match mark {
+                    Some(_) => self.slot_was_noted(key),
+                    None => self.look_at_slot(key),
+                }
+                outcome
             }
             Command::Grant { subscription, credit } => {
                 self.change_subscription((connection, subscription), |state| state.grant(credit))
@@ -247,7 +278,9 @@ impl Machine {
     }
 
     pub(super) fn confirm(&mut self, ticket: Ticket, outcome: Result<Confirmation, ProviderError>) {
-        self.effects.confirmations.push((ticket, outcome));
+        if ticket != Ticket::NOBODY {
+            self.effects.confirmations.push((ticket, outcome));
+        }
     }
 
     /// How much is recorded for the store in this step.
@@ -258,7 +291,7 @@ impl Machine {
     /// Confirms a command that has taken effect, once the store knows of what it recorded.
     pub(super) fn confirm_when_stored(&mut self, ticket: Ticket, recorded: usize) {
         if self.recorded() > recorded {
-            self.stored_for = Some(ticket);
+            self.stored_for = Some(ticket).filter(|ticket| *ticket != Ticket::NOBODY);
         } else {
             self.confirm(ticket, Ok(Confirmation::Done));
         }
@@ -304,31 +337,50 @@ impl Machine {
 
     /// Hands out what this step came to.
     fn finish(&mut self) -> Effects {
+        self.end_batch();
         self.note_attempts();
         for key in self.talking.drain(..) {
             if let Some(connection) = self.connections.get_mut(&key) {
                 self.effects.deliveries.push((key, std::mem::take(&mut connection.outgoing)));
             }
         }
-        let mut batches = Vec::new();
-        if !self.operations.is_empty() {
-            batches.push((std::mem::take(&mut self.operations), std::mem::take(&mut self.on_stored)));
-        }
-        // Each by itself: one that there is no room for must not keep anything else from being stored.
-        batches.extend(self.moves.take_fresh());
-        if let Some(ticket) = self.stored_for.take() {
-            self.confirming.insert(ticket, (batches.len(), None));
-            batches.iter_mut().for_each(|(_, on_stored)| on_stored.push(OnStored::Confirm(ticket)));
-        }
-        for (operations, on_stored) in batches {
-            let batch = BatchId(self.next_batch);
-            self.next_batch += 1;
-            self.batches.insert(batch, on_stored);
-            self.effects.store.push((batch, operations));
-        }
         self.effects.wake_at = self.timers.next();
         std::mem::take(&mut self.effects)
     }
+
+    /// Gives the store what was recorded.
+    fn end_batch(&mut self) {
+        let recorded = (std::mem::take(&mut self.operations), std::mem::take(&mut self.on_stored));
+        let recorded = (!recorded.0.is_empty()).then_some(recorded);
+        // Each by itself: one that there is no room for must not keep anything else from being stored.
+        let batches = recorded.into_iter().chain(self.moves.take_fresh());
+        let ticket = self.stored_for.take();
+        let mut count = 0;
+        for (operations, mut on_stored) in batches {
+            count += 1;
+            on_stored.extend(ticket.map(OnStored::Confirm));
+            let is_awaited = !on_stored.is_empty();
+            if !is_awaited
+                && let Some(last) = self.effects.store.last_mut()
+                && !last.is_awaited
+                && last.operations.iter().chain(&operations).all(ends_a_message)
+            {
+                last.operations.extend(operations);
+                continue;
+            }
+            let id = BatchId(self.next_batch);
+            self.next_batch += 1;
+            self.batches.insert(id, on_stored);
+            self.effects.store.push(Batch { id, operations, is_awaited });
+        }
+        if let Some(ticket) = ticket {
+            self.confirming.insert(ticket, (count, None));
+        }
+    }
+}
+
+fn ends_a_message(operation: &StoreOperation) -> bool {
+    matches!(operation, StoreOperation::Remove { transaction: None, .. })
 }
 
 /// What a provider needs that is to obey this command.

@@ -14,7 +14,7 @@ impl Model {
     /// # Errors
     /// The first rule that is broken.
     pub fn check(&mut self, effects: &Effects, machine: &Machine) -> Judgement {
-        for (id, operations) in &effects.store {
+        for corriere_broker::machine::Batch { id, operations, .. } in &effects.store {
             self.batches.push(Batch { id: *id, operations: operations.clone() });
         }
         self.note_loads(effects)?;
@@ -33,7 +33,7 @@ impl Model {
                 }
             }
         }
-        for (id, operations) in &effects.store {
+        for corriere_broker::machine::Batch { id, operations, .. } in &effects.store {
             self.note_batch(*id, operations)?;
         }
         self.match_entering(|_| true)?;

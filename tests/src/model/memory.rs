@@ -209,7 +209,7 @@ impl Model {
                 .iter()
                 .any(|(ticket, outcome)| *ticket == parked.ticket && outcome.is_ok());
             let is_appended = || {
-                effects.store.iter().flat_map(|(_, operations)| operations).any(|operation| {
+                effects.store.iter().flat_map(|batch| &batch.operations).any(|operation| {
                     matches!(operation, StoreOperation::Append { message, transaction: None, arrival: Arrival::Sent, .. }
                         if std::sync::Arc::ptr_eq(message, &parked.message))
                 })
