@@ -92,9 +92,9 @@ pub(crate) fn write_making_room(
     changes: Changes,
     place: Place,
 ) -> io::Result<()> {
-    let mut written = checkpoint.write(Some(changes), place);
+    let mut written = checkpoint.write(changes, place);
     while written.as_ref().is_err_and(is_full) && segments.give_up_room()? {
-        written = checkpoint.write(None, place);
+        written = checkpoint.write_again();
     }
     segments.keep_room(checkpoint.length());
     written

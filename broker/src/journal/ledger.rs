@@ -189,7 +189,7 @@ impl Ledger {
 }
 
 fn refuse(load: Load) {
-    let refused = |stored| (stored, Err(StoreError::NotKept { stored }));
+    let refused = |stored| (stored, Err(StoreError::Closed));
     tell(load.completion, load.wanted.into_iter().map(refused).collect());
 }
 

@@ -218,7 +218,7 @@ impl Core {
             part => self.pending.push(waiting, part),
         };
         if let Err(waiting) = pushed {
-            waiting.finish(Err(self.status.failed().unwrap_or_else(closed))).call();
+            waiting.finish(Err(self.status.failed().unwrap_or(StoreError::Closed))).call();
         }
     }
 
@@ -356,7 +356,7 @@ impl Core {
     pub(crate) fn checkpoint_failed(&self, error: &io::Error) -> StoreError {
         let text = format!("{}: {error}", recovery::checkpoint_path(&self.options.directory).display());
         if self.crashed.load(Ordering::Acquire) {
-            return closed();
+            return StoreError::Closed;
         }
         if is_full(error) {
             return StoreError::Full { reason: text.into() };
@@ -373,7 +373,7 @@ impl Core {
                 return Err(error);
             }
             if self.crashed.load(Ordering::Acquire) {
-                return Err(closed());
+                return Err(StoreError::Closed);
             }
             if self.stepwise {
                 self.sync_all()?;
@@ -400,7 +400,7 @@ impl Core {
     fn abandon(&self) {
         let mut left = self.pending.take(Batch::default()).waiting;
         left.extend(self.pending.take_express().unwrap_or_default().waiting);
-        let told = |waiting: Waiting| waiting.finish(Err(closed()));
+        let told = |waiting: Waiting| waiting.finish(Err(StoreError::Closed));
         sweep(left.into_iter().map(told));
         self.ledger.abandon();
         drop(lock(&self.directory_lock).take());
@@ -422,10 +422,6 @@ fn left_incomplete(operation: &StoreOperation) -> Option<StoreTransaction> {
 /// transactions. (Delivery states are not among them, as of two the last one counts.)
 fn may_overtake(operations: &[StoreOperation]) -> bool {
     operations.iter().all(|operation| matches!(operation, StoreOperation::Remove { transaction: None, .. }))
-}
-
-fn closed() -> StoreError {
-    StoreError::Failed { reason: "it is closed".into() }
 }
 
 #[cfg(test)]

@@ -233,6 +233,9 @@ pub enum StoreError {
         /// The first failure.
         reason: Arc<str>,
     },
+    /// It is closed, or was dropped.
+    #[error("the store is closed")]
+    Closed,
     /// The message is not kept, or no more.
     #[error("the store keeps no message {}", stored.0)]
     NotKept {

@@ -46,8 +46,9 @@ pub(crate) struct Checkpoint {
     crashed: Arc<AtomicBool>,
     /// None after a failure, until it is opened again.
     database: Option<Database>,
-    /// What was taken from the index and is not in the file yet: more than one only after a failure.
-    pending: Vec<Changes>,
+    /// What was taken from the index and is not in the file yet, with the place up to which it makes the file true: more
+    /// than one only after a failure.
+    unwritten: Vec<(Changes, Place)>,
 }
 
 /// Where the checkpoint stands in the journal.
@@ -113,7 +114,7 @@ impl Checkpoint {
         }
         let database = open_database(&**files, path, crashed, OpenMode::New)?;
         let mut checkpoint = Self::with(files, path, crashed, database);
-        checkpoint.write(Some(Changes::default()), Place::default())?;
+        checkpoint.write(Changes::default(), Place::default())?;
         files.sync_directory(directory)?;
         Ok(checkpoint)
     }
@@ -124,17 +125,26 @@ impl Checkpoint {
             path: path.to_owned(),
             crashed: Arc::clone(crashed),
             database: Some(database),
-            pending: Vec::new(),
+            unwritten: Vec::new(),
         }
     }
 
-    /// Writes what changed, if anything is given, and what could not be written before; it is durable when this returns.
-    /// After a failure the changes are kept for the next call.
+    /// Writes what changed up to this place, and what could not be written before; it is durable when this returns. After
+    /// a failure the changes are kept for [`Checkpoint::write_again`] and the next call.
     ///
     /// # Errors
     /// What the operating system says.
-    pub(crate) fn write(&mut self, changes: Option<Changes>, place: Place) -> io::Result<()> {
-        self.pending.extend(changes);
+    pub(crate) fn write(&mut self, changes: Changes, place: Place) -> io::Result<()> {
+        self.unwritten.push((changes, place));
+        self.write_again()
+    }
+
+    /// Writes what could not be written before, if there is any.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::write`].
+    pub(crate) fn write_again(&mut self) -> io::Result<()> {
+        let Some((last, place)) = self.unwritten.last() else { return Ok(()) };
         let database = match self.database.take() {
             Some(database) => database,
             None => open_database(&*self.files, &self.path, &self.crashed, OpenMode::Existing).map_err(
@@ -145,7 +155,7 @@ impl Checkpoint {
             )?,
         };
         // A database that failed once takes nothing more; it is dropped here, and opened again by the next call.
-        if let Err(error) = write(&database, &self.pending, place) {
+        if let Err(error) = write(&database, &self.unwritten, last.counters, *place) {
             drop(database);
             // What a failed sync was to make durable is read by the next process as if it were: it has to know.
             let marked =
@@ -156,7 +166,7 @@ impl Checkpoint {
             return Err(io_error(error));
         }
         self.database = Some(database);
-        self.pending.clear();
+        self.unwritten.clear();
         Ok(())
     }
 
@@ -171,7 +181,7 @@ impl Checkpoint {
 
     /// Whether there are changes that could not be written.
     pub(crate) fn is_behind(&self) -> bool {
-        !self.pending.is_empty()
+        !self.unwritten.is_empty()
     }
 
     /// Ends it in order.
@@ -228,12 +238,17 @@ fn open_database(
     })
 }
 
-fn write(database: &Database, pending: &[Changes], place: Place) -> Result<(), redb::Error> {
+/// Writes all of these, after which the counters and the place are those.
+fn write(
+    database: &Database,
+    unwritten: &[(Changes, Place)],
+    counters: Counters,
+    place: Place,
+) -> Result<(), redb::Error> {
     let transaction = database.begin_write()?;
-    for changes in pending {
+    for (changes, _) in unwritten {
         write_changes(&transaction, changes)?;
     }
-    let counters = pending.last().map(|changes| changes.counters).unwrap_or_default();
     {
         let mut meta = transaction.open_table(META)?;
         for (name, value) in [

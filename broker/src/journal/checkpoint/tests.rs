@@ -90,7 +90,7 @@ fn what_was_written_bit_by_bit_comes_back_whole() {
     for (number, change) in (1..).zip(history()) {
         index.apply(Entry { lsn: Lsn(number * 100), length: 100, change });
         let (mut checkpoint, _, _) = open(&files).unwrap();
-        checkpoint.write(Some(index.take_changes()), place(number, number * 100 + 100)).unwrap();
+        checkpoint.write(index.take_changes(), place(number, number * 100 + 100)).unwrap();
 
         files = files.survive(Survival::OnlySynced);
         let (_, saved, found) = open(&files).unwrap();
@@ -112,12 +112,12 @@ fn a_power_cut_at_any_operation_leaves_the_old_state_or_the_new_one() {
         let mut checkpoint = create(&files);
         let mut index = Index::default();
         index.apply(Entry { lsn: Lsn(0), length: 100, change: append(1, None) });
-        checkpoint.write(Some(index.take_changes()), place(1, 100)).unwrap();
+        checkpoint.write(index.take_changes(), place(1, 100)).unwrap();
         index.apply(Entry { lsn: Lsn(100), length: 100, change: append(2, None) });
 
         let seed = operation * 7_919;
         files.crash_at(files.operations() + operation, seed);
-        let written = checkpoint.write(Some(index.take_changes()), place(1, 200));
+        let written = checkpoint.write(index.take_changes(), place(1, 200));
         let survivors = files.survive(Survival::PowerCut { seed });
         let (_, saved, found) =
             open(&survivors).unwrap_or_else(|error| panic!("operation {operation}: {error}"));
@@ -137,14 +137,35 @@ fn after_a_failed_write_the_changes_are_in_the_next_one() {
         let mut index = Index::default();
         index.apply(Entry { lsn: Lsn(0), length: 100, change: append(1, None) });
         files.fail(Fault { operation: kind, nth: 1, error: io::ErrorKind::StorageFull, lasting: false });
-        let failed = checkpoint.write(Some(index.take_changes()), place(1, 100)).unwrap_err();
+        let failed = checkpoint.write(index.take_changes(), place(1, 100)).unwrap_err();
         assert_eq!(failed.kind(), io::ErrorKind::StorageFull, "{kind:?}");
 
         index.apply(Entry { lsn: Lsn(100), length: 100, change: append(2, None) });
-        checkpoint.write(Some(index.take_changes()), place(1, 200)).unwrap();
+        checkpoint.write(index.take_changes(), place(1, 200)).unwrap();
         let (_, saved, _) = open(&files.survive(Survival::OnlySynced)).unwrap();
         assert_eq!(saved.references.len(), 2, "{kind:?}");
     }
+}
+
+#[test]
+fn what_is_written_again_is_as_true_as_it_was_to_be_and_nothing_is_forgotten_where_there_is_none() {
+    let files = RecordedFiles::new();
+    let mut checkpoint = create(&files);
+    let mut index = Index::default();
+    index.apply(Entry { lsn: Lsn(0), length: 100, change: append(7, None) });
+    files.fail(Fault {
+        operation: FileOperation::Write,
+        nth: 1,
+        error: io::ErrorKind::StorageFull,
+        lasting: false,
+    });
+    checkpoint.write(index.take_changes(), place(3, 100)).unwrap_err();
+    checkpoint.write_again().unwrap();
+    // Nothing is left to write.
+    checkpoint.write_again().unwrap();
+    let (_, saved, found) = open(&files.survive(Survival::OnlySynced)).unwrap();
+    assert_eq!((found, saved.references.len()), (place(3, 100), 1));
+    assert_eq!((saved.counters.last_id, saved.counters.position), (StoredId(7), 1));
 }
 
 #[test]

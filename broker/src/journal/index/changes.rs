@@ -80,8 +80,9 @@ impl Index {
         }
         for SavedTransaction { number, id, prepared, operations } in saved.transactions {
             for operation in &operations {
-                if let Operation::Send { reference, .. } = operation {
+                if let Operation::Send { stored, reference, .. } = operation {
                     index.count(reference.lsn, 1);
+                    index.sent.insert(*stored, *reference);
                 }
             }
             let saved = Some(operations.len());

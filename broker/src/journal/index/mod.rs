@@ -32,6 +32,8 @@ pub(crate) struct Index {
     queues: Vec<Queue>,
     queue_numbers: HashMap<Destination, u32>,
     transactions: HashMap<StoreTransaction, Transaction>,
+    /// What the transactions send that are not over.
+    sent: BTreeMap<StoredId, Reference>,
     producers: Producers,
     /// Live records of each segment, by the LSN at which it begins.
     segments: BTreeMap<u64, u64>,
@@ -141,15 +143,12 @@ impl Index {
 
     /// A message that is on a queue, or in a transaction that is not over.
     pub(crate) fn find(&self, stored: StoredId) -> Option<Reference> {
-        if let Some(reference) = self.references.get(&stored) {
-            return Some(*reference);
-        }
-        self.sends().find(|(id, _)| *id == stored).map(|(_, reference)| reference)
+        self.references.get(&stored).or_else(|| self.sent.get(&stored)).copied()
     }
 
     /// All live messages, those of open transactions included, in no order.
     pub(crate) fn live(&self) -> impl Iterator<Item = (StoredId, Reference)> {
-        self.references.iter().map(|(stored, reference)| (*stored, *reference)).chain(self.sends())
+        self.references.iter().chain(&self.sent).map(|(stored, reference)| (*stored, *reference))
     }
 
     /// Messages on queues.
@@ -243,6 +242,7 @@ impl Index {
         match transaction {
             None => self.show(stored, reference, arrival, producer),
             Some(transaction) => {
+                self.sent.insert(stored, reference);
                 let operation = Operation::Send { stored, reference, arrival, producer };
                 self.transaction(transaction).operations.push(operation);
             }
@@ -318,6 +318,11 @@ impl Index {
         if let Some(operations) = transaction.saved {
             self.ended.push(TransactionChange::Ended { number: transaction.number, operations });
         }
+        for operation in &transaction.operations {
+            if let Operation::Send { stored, .. } = operation {
+                self.sent.remove(stored);
+            }
+        }
         transaction.operations
     }
 
@@ -358,14 +363,6 @@ impl Index {
         });
         self.queue_numbers.insert(destination, number);
         number
-    }
-
-    fn sends(&self) -> impl Iterator<Item = (StoredId, Reference)> {
-        let operations = self.transactions.values().flat_map(|transaction| &transaction.operations);
-        operations.filter_map(|operation| match operation {
-            Operation::Send { stored, reference, .. } => Some((*stored, *reference)),
-            Operation::Remove { .. } => None,
-        })
     }
 }
 

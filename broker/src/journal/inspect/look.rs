@@ -143,7 +143,7 @@ impl Scratch {
 
     /// All that the checkpoint would hold after these changes.
     pub(super) fn merge(&mut self, changes: Changes, place: Place) -> Result<Saved, CheckpointError> {
-        self.checkpoint.write(Some(changes), place)?;
+        self.checkpoint.write(changes, place)?;
         self.checkpoint.close()?;
         let opened = Checkpoint::open(&self.files, &self.path, &Arc::default())?;
         let (checkpoint, saved, _) = opened;

@@ -262,7 +262,7 @@ impl Target {
         let path = self.directory.checkpoint();
         let failed = |error| OpenError::checkpoint(error, &path, self.directory.root());
         let mut checkpoint = Checkpoint::create(&self.files, &path, &Arc::default()).map_err(failed)?;
-        let written = checkpoint.write(Some(all(saved)), Place { epoch, tail: end, durable: end });
+        let written = checkpoint.write(all(saved), Place { epoch, tail: end, durable: end });
         written.and_then(|()| checkpoint.close()).map_err(OpenError::io(&path))?;
         let root = self.directory.root();
         let removed = self.files.remove(&self.directory.unfinished());
