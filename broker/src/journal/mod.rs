@@ -1,5 +1,6 @@
 //! The journal: a [`MessageStore`](crate::store::MessageStore) on disk. `docs/journal-format.md` has its bytes.
 
+mod archive;
 mod attempts;
 mod batch;
 pub(crate) mod change;

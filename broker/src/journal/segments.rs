@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::archive;
 use super::batch::SECTOR;
 use super::lsn::Lsn;
 use super::room::{self, Room};
@@ -217,10 +218,7 @@ impl Segments {
         }
         let Some(archive) = archive else { return self.retire(base) };
         let Some(length) = self.forget(base) else { return Ok(()) };
-        let archived = self.files.create_directory(archive).and_then(|()| {
-            self.files.rename(&self.path(base.0), &archive.join(segment_name(base.0)))?;
-            self.files.sync_directory(archive)
-        });
+        let archived = archive::archive(&*self.files, &self.path(base.0), archive, &segment_name(base.0));
         if archived.is_err() {
             self.lock().live.insert(base.0, length);
         }

@@ -66,6 +66,10 @@ impl FileSystem for RecordedFiles {
         if state.names.get(from).is_none() {
             return Err(missing(from));
         }
+        if state.device_of(from) != state.device_of(to) {
+            let other = format!("{} is on another device than {}", to.display(), from.display());
+            return Err(io::Error::new(io::ErrorKind::CrossesDevices, other));
+        }
         let what = || format!("rename {} to {}", from.display(), to.display());
         state.faults.admit(Operation::Rename, what)?;
         state.names.rename(from, to);
@@ -113,6 +117,10 @@ impl FileSystem for RecordedFiles {
 }
 
 impl State {
+    fn device_of<'a>(&self, path: &'a Path) -> Option<&'a Path> {
+        path.ancestors().find(|above| self.devices.contains(*above))
+    }
+
     fn check_directory(&self, directory: &Path) -> io::Result<()> {
         let root = directory.parent().is_none();
         if root || self.directories.contains(directory) { Ok(()) } else { Err(missing(directory)) }

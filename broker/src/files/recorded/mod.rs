@@ -51,6 +51,8 @@ struct State {
     /// Who holds the lock that a file is.
     locks: BTreeMap<PathBuf, String>,
     limit: Option<u64>,
+    /// Directories on devices of their own.
+    devices: BTreeSet<PathBuf>,
     faults: Faults,
 }
 
@@ -102,7 +104,8 @@ impl RecordedFiles {
             Survival::PowerCut { seed } => state.after_power_cut(Some(Seeded::new(seed))),
         };
         let directories = state.directories.clone();
-        let next = State { names, directories, limit: state.limit, ..State::default() };
+        let (limit, devices) = (state.limit, state.devices.clone());
+        let next = State { names, directories, limit, devices, ..State::default() };
         Self { state: Arc::new(Mutex::new(next)) }
     }
 
@@ -114,6 +117,11 @@ impl RecordedFiles {
     /// Has files grow no more beyond so many bytes, all of them together.
     pub fn limit(&self, bytes: Option<u64>) {
         self.state().limit = bytes;
+    }
+
+    /// Has a directory be on a device of its own: no file is renamed over its edge.
+    pub fn put_on_device(&self, directory: impl AsRef<Path>) {
+        self.state().devices.insert(directory.as_ref().to_owned());
     }
 
     /// Changes a bit on the disk.

@@ -5,7 +5,7 @@ use std::io;
 use super::super::change::Appended;
 use super::super::reader::read_message;
 use super::*;
-use crate::files::{Fault, Operation};
+use crate::files::{Fault, Operation, Survival};
 use crate::store::StoreError;
 
 #[test]
@@ -57,7 +57,7 @@ fn what_was_submitted_together_and_is_larger_than_a_segment_is_taken_whole_or_no
         let together = (2..40).map(|stored| append(stored, 700)).collect::<Vec<_>>();
         let written = journal.write(&[vec![append(100, 1)], together, vec![append(101, 1)]]);
         assert!(written.is_err() || journal.writer.sync().is_err());
-        for survival in [crate::files::Survival::Process, crate::files::Survival::PowerCut { seed: crash }] {
+        for survival in [Survival::Process, Survival::PowerCut { seed: crash }] {
             let files = journal.files.survive(survival);
             let (mut next, entries, _) = Journal::resume(files, 4_096, Tail::default());
             let found = appended(&entries);
@@ -162,7 +162,7 @@ fn an_unfinished_spare_is_removed_and_its_room_given_back() {
     journal.segments.prepare_spare().unwrap();
     journal.files.crash_at(journal.files.operations() + 2, 1);
     assert!(journal.segments.prepare_spare().is_err());
-    let files = journal.files.survive(crate::files::Survival::Process);
+    let files = journal.files.survive(Survival::Process);
     assert_eq!(files.paths().len(), 2);
     let (next, ..) = Journal::resume(files, 4_096, Tail::default());
     assert_eq!((next.files.paths().len(), next.segments.spares()), (1, 1));
@@ -223,6 +223,75 @@ fn the_last_segment_is_not_recycled_and_others_are_spares_or_archived() {
     journal.segments.recycle(live[1].base, Some(archive)).unwrap();
     assert_eq!(journal.files.contents(archive.join(live[1].path.file_name().unwrap())), before);
     assert_eq!(journal.segments.live(), live[2..]);
+}
+
+/// Wherever it ends, one of the two places has all of it.
+#[test]
+fn a_segment_is_archived_on_another_device_and_nothing_is_lost_wherever_the_process_ends() {
+    let archive = Path::new("/archive");
+    let begun = || {
+        let mut journal = Journal::new(4_096);
+        for stored in 1..=6 {
+            journal.write(&[vec![append(stored, 900)]]).unwrap();
+        }
+        journal.writer.sync().unwrap();
+        journal.files.put_on_device(archive);
+        journal
+    };
+    let within = |files: &RecordedFiles, path: &Path| files.paths().iter().any(|there| there == path);
+    let to = archive.join(segment(0).file_name().unwrap());
+    for crash in 1.. {
+        let journal = begun();
+        let expected = journal.files.contents(segment(0));
+        journal.files.crash_at(journal.files.operations() + crash, crash);
+        let archived = journal.segments.recycle(Lsn(0), Some(archive));
+        for survival in [Survival::Process, Survival::PowerCut { seed: crash }, Survival::OnlySynced] {
+            let files = journal.files.survive(survival);
+            let copies = [segment(0), to.clone()].into_iter().filter(|path| within(&files, path));
+            let copies: Vec<_> = copies.map(|path| files.contents(path)).collect();
+            assert!(!copies.is_empty(), "crash at {crash}, {survival:?}: it is gone");
+            assert!(copies.iter().all(|copy| *copy == expected), "crash at {crash}, {survival:?}");
+            if within(&files, &segment(0)) {
+                let (next, ..) = Journal::resume(files, 4_096, Tail::default());
+                next.segments.recycle(Lsn(0), Some(archive)).unwrap();
+                assert!(!within(&next.files, &segment(0)));
+                assert_eq!(next.files.contents(&to), expected);
+                assert!(next.files.paths().iter().all(|path| path.extension().unwrap() == "journal"));
+            }
+        }
+        if archived.is_ok() {
+            assert!(crash > 5, "{crash}");
+            break;
+        }
+    }
+}
+
+#[test]
+fn an_archive_that_fails_keeps_the_segment_and_takes_it_the_next_time() {
+    let archive = Path::new("/archive");
+    for is_other_device in [true, false] {
+        for operation in [Operation::Write, Operation::SyncData, Operation::SyncDirectory, Operation::Remove]
+        {
+            let mut journal = Journal::new(4_096);
+            for stored in 1..=6 {
+                journal.write(&[vec![append(stored, 900)]]).unwrap();
+            }
+            if is_other_device {
+                journal.files.put_on_device(archive);
+            }
+            let expected = journal.files.contents(segment(0));
+            let error = io::ErrorKind::StorageFull;
+            journal.files.fail(Fault { operation, nth: 1, error, lasting: false });
+            if journal.segments.recycle(Lsn(0), Some(archive)).is_err() {
+                assert_eq!(journal.segments.live()[0].base, Lsn(0), "{operation:?}");
+                journal.segments.recycle(Lsn(0), Some(archive)).unwrap();
+            }
+            assert_eq!(journal.segments.live()[0].base, Lsn(4_096), "{operation:?}");
+            assert_eq!(journal.files.contents(archive.join(segment(0).file_name().unwrap())), expected);
+            let archived = journal.files.paths().into_iter().filter(|path| path.starts_with(archive)).count();
+            assert_eq!(archived, 1, "{operation:?}");
+        }
+    }
 }
 
 #[test]
