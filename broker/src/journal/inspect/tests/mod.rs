@@ -1,6 +1,7 @@
 //! Directories that are whole, torn, damaged, or without a segment or the checkpoint. C-45.
 
 mod damaged;
+mod old_bytes;
 mod whole;
 
 use std::path::{Path, PathBuf};
