@@ -18,6 +18,8 @@ pub(crate) struct Committer {
     writer: Writer,
     /// Transactions of which something was not written, and why: they cannot be committed any more.
     broken: HashMap<StoreTransaction, StoreError>,
+    /// Those of them that are over, of which the rollback is still to be written: nobody asks for it again.
+    owed: Vec<StoreTransaction>,
     /// Behind this the housekeeper is to look after the spares.
     spares_at: Lsn,
 }
@@ -39,7 +41,7 @@ enum Attempted {
 
 impl Committer {
     pub(crate) fn new(writer: Writer) -> Self {
-        Self { writer, broken: HashMap::new(), spares_at: Lsn(0) }
+        Self { writer, broken: HashMap::new(), owed: Vec::new(), spares_at: Lsn(0) }
     }
 
     /// Writes all of the batch, which is empty afterwards.
@@ -48,8 +50,7 @@ impl Committer {
         if let Some(error) = core.status.failed() {
             return Done::failed(batch, &error);
         }
-        let is_plain = !batch.has_refused && self.broken.is_empty() && core.status.full().is_none();
-        if is_plain {
+        if !batch.has_refused && self.is_plain() && core.status.full().is_none() {
             match self.write(core, &batch.parts, false) {
                 Attempted::Written => {
                     let done = batch.waiting.drain(..);
@@ -63,19 +64,26 @@ impl Committer {
             }
         }
         let outcomes = self.write_what_can_be(core, batch);
+        self.write_owed(core);
         let done = batch.waiting.drain(..).zip(outcomes);
         self.done(core, done.map(|(waiting, outcome)| (waiting.safety, waiting.finish(outcome))))
     }
 
     /// Whether what has the express lane can be written while a sync runs. Otherwise it has to stand in line.
     pub(crate) fn takes_express(&self, core: &Core, batch: &Batch) -> bool {
-        !core.status.has_failed() && core.status.full().is_none() && self.writer.has_room_for(&batch.parts)
+        let is_well = !core.status.has_failed() && core.status.full().is_none();
+        is_well && self.owed.is_empty() && self.writer.has_room_for(&batch.parts)
     }
 
     /// What is written and not synced.
     pub(crate) fn unsynced(&mut self, core: &Core) -> Option<Unsynced> {
         self.writer.note_durable(Lsn(core.durable.load(Ordering::Acquire)));
         self.to_be_synced(core)
+    }
+
+    /// Whether all transactions are what their clients take them for.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.broken.is_empty()
     }
 
     fn to_be_synced(&self, core: &Core) -> Option<Unsynced> {
@@ -133,7 +141,7 @@ impl Committer {
             let Some(error) = self.refusal(core, &part) else {
                 for change in part.changes() {
                     if let Change::Rollback(transaction) = change {
-                        self.broken.remove(transaction);
+                        self.forget(transaction);
                     }
                 }
                 owners.push(owner);
@@ -144,7 +152,7 @@ impl Committer {
             for change in part.changes() {
                 let ended = match change {
                     // This was the end of it. After a failed prepare the rollback is still to come.
-                    Change::Commit(transaction) => self.broken.remove_entry(transaction).map(|(id, _)| id),
+                    Change::Commit(transaction) => self.forget(transaction),
                     Change::Prepare(xid) => Some(StoreTransaction::Distributed(xid.clone())),
                     _ => None,
                 };
@@ -175,9 +183,39 @@ impl Committer {
         outcomes: &mut [Result<(), StoreError>],
     ) {
         self.break_all(part.changes().filter_map(left_incomplete), error);
+        for change in part.changes() {
+            if let Change::Rollback(transaction) = change
+                && !self.owed.contains(transaction)
+            {
+                self.owed.push(transaction.clone());
+            }
+        }
         if let Some(outcome) = owner.and_then(|owner| outcomes.get_mut(owner)) {
             *outcome = Err(error.clone());
         }
+    }
+
+    /// Writes the rollbacks that could not be written. Until then nothing of these transactions is taken, so that none of them
+    /// ends what has begun again under its name.
+    fn write_owed(&mut self, core: &Core) {
+        if self.owed.is_empty() || core.status.has_failed() {
+            return;
+        }
+        let rollback = |id: &StoreTransaction| {
+            Encoded::new(&[StoreOperation::Rollback(id.clone())], core.large_from).ok()
+        };
+        let rollbacks: Vec<_> = self.owed.iter().filter_map(rollback).collect();
+        if let Attempted::Written = self.write(core, &rollbacks, true) {
+            for transaction in std::mem::take(&mut self.owed) {
+                self.broken.remove(&transaction);
+            }
+        }
+    }
+
+    /// It has an end that will be written.
+    fn forget(&mut self, transaction: &StoreTransaction) -> Option<StoreTransaction> {
+        self.owed.retain(|owed| owed != transaction);
+        self.broken.remove_entry(transaction).map(|(id, _)| id)
     }
 
     fn break_all(&mut self, transactions: impl IntoIterator<Item = StoreTransaction>, error: &StoreError) {

@@ -204,7 +204,12 @@ impl Core {
         let (asked, part, refused) = match Encoded::new(operations, self.large_from) {
             Ok(part) => (part.safety(), Some(part), None),
             Err(error) => {
-                let transactions = operations.iter().filter_map(left_incomplete).collect();
+                let transactions = operations.iter().filter_map(left_incomplete);
+                // What has no record for its own name has none at all, nor ever an end.
+                let has_records = |transaction: &StoreTransaction| {
+                    Encoded::new(&[StoreOperation::Rollback(transaction.clone())], self.large_from).is_ok()
+                };
+                let transactions = transactions.filter(has_records).collect();
                 let refused = Box::new(Refused { error, transactions });
                 (StoreOperation::safety(operations), None, Some(refused))
             }

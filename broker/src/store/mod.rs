@@ -138,7 +138,7 @@ pub enum StoreOperation {
     Prepare(Xid),
     /// The end of a transaction: all of it takes effect.
     Commit(StoreTransaction),
-    /// The end of a transaction: none of it does.
+    /// The end of a transaction: none of it does. It is over when this is refused, too; the store catches up on it.
     Rollback(StoreTransaction),
 }
 

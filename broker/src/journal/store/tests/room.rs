@@ -208,6 +208,53 @@ fn a_start_on_a_full_disk_gives_up_spares_for_its_checkpoint() {
 }
 
 #[test]
+fn a_rollback_that_found_no_room_is_written_when_there_is_some_and_its_name_is_free_again() {
+    for is_prepared in [false, true] {
+        let store = Stepwise::new();
+        store.store.housekeep();
+        let transaction = || StoreTransaction::Distributed(xid());
+        let sent = |stored| vec![append_of(stored, 300, Some(transaction()), Arrival::Sent)];
+        store.ok(sent(1));
+        if is_prepared {
+            store.ok(vec![StoreOperation::Prepare(xid())]);
+        }
+        let now: u64 = store.files.paths().iter().map(|path| store.files.contents(path).len() as u64).sum();
+        store.files.limit(Some(now));
+        let filled = fill(&store, 10);
+        // Up to the last byte that is kept back.
+        let state = StoreOperation::DeliveryState { stored: StoredId(10), state: DeliveryState::default() };
+        while store.run(vec![state.clone()]).is_ok() {}
+        let refused = store.run(vec![StoreOperation::Rollback(transaction())]).unwrap_err();
+        assert!(matches!(refused, StoreError::Full { .. }), "{refused}");
+        // Nothing of it can be confirmed meanwhile.
+        store.run(sent(2)).unwrap_err();
+        store.run(vec![StoreOperation::Commit(transaction())]).unwrap_err();
+
+        store.files.limit(None);
+        store.store.housekeep();
+        store.ok(send(3));
+        assert_eq!(store.load(1).unwrap_err(), StoreError::NotKept { stored: StoredId(1) });
+        store.ok(sent(4));
+        store.ok(vec![StoreOperation::Commit(transaction())]);
+        assert!(lock(&store.store.core.committer).is_plain(), "others are not held up by it for ever");
+        let recovered = store.crash(Survival::OnlySynced).store.recover();
+        assert_eq!(names(&recovered), [filled, vec![3, 4]].concat());
+        assert_eq!(recovered.prepared, []);
+    }
+}
+
+#[test]
+fn a_transaction_without_a_record_for_its_own_name_leaves_nothing_behind() {
+    let store = Stepwise::new();
+    let long = || StoreTransaction::Local(ConnectionId::foreign(&"x".repeat(2_000)), 1);
+    store.run(vec![append_of(1, 10, Some(long()), Arrival::Sent)]).unwrap_err();
+    store.run(vec![StoreOperation::Rollback(long())]).unwrap_err();
+    assert!(lock(&store.store.core.committer).is_plain());
+    store.ok(send(2));
+    assert_eq!(names(&store.crash(Survival::OnlySynced).store.recover()), [2]);
+}
+
+#[test]
 fn a_prepared_transaction_that_found_no_room_for_its_commit_can_still_be_committed() {
     let store = Stepwise::new();
     let transaction = StoreTransaction::Distributed(xid());
