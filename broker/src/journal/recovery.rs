@@ -1,6 +1,5 @@
 //! Brings back what a directory holds: the checkpoint, and the journal behind it.
 
-use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -15,10 +14,10 @@ use super::index::{Index, Saved};
 use super::keeper::write_making_room;
 use super::lsn::Lsn;
 use super::options::JournalOptions;
-use super::scan::{Tail, scan};
+use super::scan::{Tail, check_lengths, scan};
 use super::segments::Segments;
 use super::writer::Writer;
-use crate::files::FileSystem;
+use crate::files::{FileSystem, Lock};
 use crate::store::Recovered;
 
 /// How often it is told how far the reading has come.
@@ -27,7 +26,7 @@ const PROGRESS: Duration = Duration::from_secs(3);
 /// A journal that is ready to be written to.
 #[derive(Debug)]
 pub(super) struct Opened {
-    pub(super) lock: Box<dyn Debug + Send + Sync>,
+    pub(super) lock: Box<dyn Lock>,
     pub(super) segments: Arc<Segments>,
     pub(super) writer: Writer,
     pub(super) index: Index,
@@ -53,6 +52,10 @@ pub(super) fn open(
     let directory = Directory::new(&options.directory);
     let lock = directory.lock(&**files)?;
     directory.check_finished(&**files)?;
+    directory.check_kinds(&**files)?;
+    if let Some(archive) = &options.archive {
+        files.create_directory(archive).map_err(OpenError::io(archive))?;
+    }
     let (mut checkpoint, saved, place) = open_checkpoint(files, &directory, crashed)?;
     let journal = directory.journal();
     let in_journal = || OpenError::io(&journal);
@@ -65,6 +68,7 @@ pub(super) fn open(
     let mut index = Index::restore(saved, live.iter().map(|segment| segment.base));
     let tail = Tail { from: place.tail, durable: place.durable, epoch: place.epoch };
     let mut progress = Progress::new(live.iter().map(|segment| segment.end().0).max(), place.tail);
+    check_lengths(&segments, tail.from).map_err(|error| OpenError::scan(error, directory.root()))?;
     let scanned = scan(&segments, tail, |entry| {
         progress.note(entry.lsn);
         index.apply(entry);

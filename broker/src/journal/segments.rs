@@ -21,6 +21,8 @@ pub(crate) struct Segments {
     files: Arc<dyn FileSystem>,
     directory: PathBuf,
     max_file_length: u64,
+    /// How files that are there are opened.
+    mode: OpenMode,
     /// Bytes that segments and large files may have before nothing is sent any more.
     limit: AtomicU64,
     /// What is kept back for the checkpoint.
@@ -42,6 +44,18 @@ impl Segment {
     /// Where the file ends.
     pub(crate) fn end(&self) -> Lsn {
         Lsn(self.base.0 + self.length)
+    }
+
+    /// What is wrong with its length, which it had before it got its name: no power cut takes any of it.
+    pub(crate) fn wrong_length(&self) -> Option<String> {
+        let is_wrong = self.length < Segments::SHORTEST || !self.length.is_multiple_of(SECTOR);
+        is_wrong.then(|| {
+            format!(
+                "it has {} bytes, and a segment has a multiple of {SECTOR}, {} at least",
+                self.length,
+                Segments::SHORTEST
+            )
+        })
     }
 
     /// Whether the byte of this place is in the file.
@@ -72,7 +86,10 @@ impl Segments {
     const MOST_OPEN: usize = 32;
 
     /// Bytes of a segment at most, as a batch of what is split may fill one and has its length in four bytes.
-    const LONGEST: u64 = 1 << 30;
+    pub(super) const LONGEST: u64 = 1 << 30;
+
+    /// Bytes of a segment at least.
+    const SHORTEST: u64 = 8 * SECTOR;
 
     /// No segment begins there or behind it, so that no sum of a place and a length is too large.
     const NO_BASE: u64 = 1 << 62;
@@ -84,7 +101,8 @@ impl Segments {
         max_file_length: u64,
     ) -> io::Result<Self> {
         files.create_directory(directory)?;
-        let segments = Self::look(files, directory, max_file_length)?;
+        let looked = Self::look(files, directory, max_file_length)?;
+        let segments = Self { mode: OpenMode::Existing, ..looked };
         for listed in segments.files.list(directory)? {
             if listed.name.ends_with(".new") {
                 segments.files.remove(&directory.join(listed.name))?;
@@ -141,7 +159,8 @@ impl Segments {
             room: Room::new(Arc::clone(&files), directory, room),
             files,
             directory: directory.to_owned(),
-            max_file_length: max_file_length.clamp(8 * SECTOR, Self::LONGEST).next_multiple_of(SECTOR),
+            mode: OpenMode::ReadOnly,
+            max_file_length: max_file_length.clamp(Self::SHORTEST, Self::LONGEST).next_multiple_of(SECTOR),
             limit: AtomicU64::new(u64::MAX),
             state: Mutex::new(state),
         })
@@ -293,7 +312,7 @@ impl Segments {
         let open = state.open.iter().position(|(of, _)| *of == base.0);
         let (_, file) = match open {
             Some(at) => state.open.remove(at),
-            None => (base.0, self.files.open(&self.path(base.0), OpenMode::Existing)?),
+            None => (base.0, self.files.open(&self.path(base.0), self.mode)?),
         };
         if state.open.len() >= Self::MOST_OPEN {
             state.open.remove(0);
@@ -314,7 +333,7 @@ impl Segments {
 
     /// The file of a large message.
     pub(super) fn large_file(&self, stored: StoredId) -> io::Result<Arc<dyn DataFile>> {
-        self.files.open(&self.large_path(stored), OpenMode::Existing)
+        self.files.open(&self.large_path(stored), self.mode)
     }
 
     /// Writes the file of a large message and syncs it, but not its name.

@@ -1,6 +1,5 @@
 //! The journal as a [`MessageStore`].
 
-use std::fmt::Debug;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,7 +21,7 @@ use super::segments::Segments;
 use super::status::{Status, lock, try_lock};
 use super::threads::Threads;
 use super::writer::Unsynced;
-use crate::files::FileSystem;
+use crate::files::{FileSystem, Lock};
 use crate::store::{
     Attempt, AttemptSlot, Completion, Loaded, MessageStore, Recovered, Safety, StoreError, StoreOperation,
     StoreTransaction, StoreWatcher, StoredId,
@@ -61,7 +60,7 @@ pub(crate) struct Core {
     pub(crate) checkpointed: AtomicU64,
     attempts: Attempts,
     recovered: Mutex<Option<Recovered>>,
-    directory_lock: Mutex<Option<Box<dyn Debug + Send + Sync>>>,
+    directory_lock: Mutex<Option<Box<dyn Lock>>>,
     /// Set when it was dropped without being closed: nothing is written any more.
     crashed: Arc<AtomicBool>,
     stepwise: bool,

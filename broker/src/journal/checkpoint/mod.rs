@@ -204,7 +204,9 @@ fn make_durable(files: &dyn FileSystem, path: &Path) -> io::Result<()> {
     let marker = doubtful(path);
     match files.open(&marker, OpenMode::Existing) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => drop(opened?),
+        // It is not the checkpoint's own file that is in the way.
+        Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", marker.display()))),
+        Ok(_) => {}
     }
     if let Ok(file) = files.open(path, OpenMode::Existing) {
         crate::files::write_anew(&*file, 0..file.len()?)?;

@@ -8,7 +8,7 @@ use super::look::{Looked, Scratch};
 use super::verify::{of_damage, of_missing, torn};
 use super::walk::{From, Piece, walk};
 use super::{Finding, InspectError, describe};
-use crate::files::{FileSystem, OpenMode};
+use crate::files::{FileSystem, Lock, OpenMode};
 use crate::journal::change::{Change, Entry};
 use crate::journal::checkpoint::{Checkpoint, CheckpointError, Place};
 use crate::journal::directory::Directory;
@@ -111,6 +111,12 @@ impl Read {
                 }
             }
         });
+        for segment in looked.segments.live() {
+            if let Some(what) = segment.wrong_length() {
+                let what = format!("{what}; what it lacks is lost");
+                repaired.lost.push(Finding { file: segment.path, offset: Some(segment.length), what });
+            }
+        }
         let in_journal = |error| InspectError::scan(error, looked.directory.root());
         self.epoch = walked.map_err(in_journal)?.max(self.epoch);
         if self.has_checkpoint
@@ -178,7 +184,7 @@ struct Target {
     files: Arc<dyn FileSystem>,
     directory: Directory,
     segments: Arc<Segments>,
-    _lock: Box<dyn std::fmt::Debug + Send + Sync>,
+    _lock: Box<dyn Lock>,
 }
 
 impl Target {

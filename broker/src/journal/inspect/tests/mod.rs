@@ -2,6 +2,7 @@
 
 mod damaged;
 mod old_bytes;
+mod read_only;
 mod whole;
 
 use std::path::{Path, PathBuf};
