@@ -41,6 +41,11 @@ impl Attempts {
         }
     }
 
+    /// The file itself, which stays open.
+    pub(crate) fn file(&self) -> Arc<dyn DataFile> {
+        Arc::clone(&self.file)
+    }
+
     /// Writes a slot; `None` clears it. Not synced.
     pub(crate) fn note(&self, slot: AttemptSlot, attempt: Option<Attempt>) {
         let bytes = attempt.map_or([0; SLOT], encode);

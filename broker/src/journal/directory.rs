@@ -87,7 +87,7 @@ impl Directory {
         }
     }
 
-    fn lock_file(&self) -> PathBuf {
+    pub(crate) fn lock_file(&self) -> PathBuf {
         self.root.join("lock")
     }
 

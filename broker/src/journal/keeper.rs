@@ -36,6 +36,7 @@ impl Keeper {
 
     /// Writes what changed, and gives up what nobody needs any more after that.
     pub(crate) fn checkpoint(&mut self, core: &Core) -> Result<(), StoreError> {
+        core.check_place(&self.checkpoint)?;
         let (mut changes, tail) = {
             let mut kept = core.ledger.index(&core.segments);
             (kept.index.take_changes(), kept.end)
@@ -96,7 +97,9 @@ pub(crate) fn write_making_room(
     while written.as_ref().is_err_and(is_full) && segments.give_up_room()? {
         written = checkpoint.write_again();
     }
-    segments.keep_room(checkpoint.length());
+    if let Ok(length) = checkpoint.length() {
+        segments.keep_room(length);
+    }
     written
 }
 

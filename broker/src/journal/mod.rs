@@ -11,6 +11,7 @@ mod directory;
 pub(crate) mod encoded;
 mod error;
 mod fields;
+mod hold;
 mod index;
 pub mod inspect;
 mod keeper;

@@ -10,6 +10,7 @@ use super::checkpoint::{Checkpoint, CheckpointError, Place};
 use super::committer::is_full;
 use super::directory::Directory;
 use super::error::OpenError;
+use super::hold::Hold;
 use super::index::{Index, Saved};
 use super::keeper::write_making_room;
 use super::lsn::Lsn;
@@ -17,7 +18,7 @@ use super::options::JournalOptions;
 use super::scan::{Tail, check_lengths, scan};
 use super::segments::Segments;
 use super::writer::Writer;
-use crate::files::{FileSystem, Lock};
+use crate::files::FileSystem;
 use crate::store::Recovered;
 
 /// How often it is told how far the reading has come.
@@ -26,7 +27,7 @@ const PROGRESS: Duration = Duration::from_secs(3);
 /// A journal that is ready to be written to.
 #[derive(Debug)]
 pub(super) struct Opened {
-    pub(super) lock: Box<dyn Lock>,
+    pub(super) hold: Arc<Hold>,
     pub(super) segments: Arc<Segments>,
     pub(super) writer: Writer,
     pub(super) index: Index,
@@ -110,7 +111,9 @@ pub(super) fn open(
     })?;
     attempts.clear().map_err(OpenError::io(&attempts_path))?;
     remove_orphans(&index, &segments).map_err(in_journal())?;
-    Ok(Opened { lock, segments, writer, index, checkpoint, place, attempts, recovered, dead_segments })
+    let hold = Arc::new(Hold::new(files, &directory, lock, attempts.file(), crashed));
+    segments.set_hold(&hold);
+    Ok(Opened { hold, segments, writer, index, checkpoint, place, attempts, recovered, dead_segments })
 }
 
 /// The checkpoint of the directory, or a new one where there is nothing yet.

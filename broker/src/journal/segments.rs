@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::archive;
 use super::batch::SECTOR;
+use super::hold::Hold;
 use super::lsn::Lsn;
 use super::room::{self, Room};
 use crate::files::{DataFile, FileSystem, OpenMode};
@@ -27,6 +28,8 @@ pub(crate) struct Segments {
     limit: AtomicU64,
     /// What is kept back for the checkpoint.
     room: Room,
+    /// Whether they are still those of this process.
+    hold: OnceLock<Arc<Hold>>,
     state: Mutex<State>,
 }
 
@@ -156,6 +159,7 @@ impl Segments {
             }
         }
         Ok(Self {
+            hold: OnceLock::new(),
             room: Room::new(Arc::clone(&files), directory, room),
             files,
             directory: directory.to_owned(),
@@ -186,6 +190,7 @@ impl Segments {
     /// # Errors
     /// [`io::ErrorKind::StorageFull`] when there is no room for it; what was written of it is removed.
     pub(crate) fn prepare_spare(&self) -> io::Result<()> {
+        self.check_hold()?;
         let number = {
             let mut state = self.lock();
             state.next_spare += 1;
@@ -204,6 +209,15 @@ impl Segments {
         }
         self.lock().spares.push(spare);
         Ok(())
+    }
+
+    /// From now on nothing gets a name where `hold` says that it is not ours.
+    pub(crate) fn set_hold(&self, hold: &Arc<Hold>) {
+        let _ = self.hold.set(Arc::clone(hold));
+    }
+
+    fn check_hold(&self) -> io::Result<()> {
+        self.hold.get().map_or(Ok(()), |hold| hold.check())
     }
 
     /// How many spares are ready.
@@ -287,6 +301,7 @@ impl Segments {
 
     /// Makes a spare that was taken the segment that begins at `base`, durably.
     pub(super) fn activate(&self, spare: &Path, base: Lsn) -> io::Result<(Segment, Arc<dyn DataFile>)> {
+        self.check_hold()?;
         let path = self.path(base.0);
         self.files.rename(spare, &path)?;
         self.files.sync_directory(&self.directory)?;
@@ -341,6 +356,7 @@ impl Segments {
     /// # Errors
     /// What the operating system says; what was written of it is removed.
     pub(super) fn write_large(&self, stored: StoredId, bytes: &[u8]) -> io::Result<()> {
+        self.check_hold()?;
         let path = self.large_path(stored);
         let write = || {
             // One may be there that nobody knows any more.

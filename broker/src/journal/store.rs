@@ -7,10 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::attempts::Attempts;
+use super::checkpoint::Checkpoint;
 use super::committer::{Committer, Done, is_full};
 use super::completer::{Completer, sweep};
 use super::encoded::Encoded;
 use super::error::OpenError;
+use super::hold::Hold;
 use super::keeper::{Housekeeper, Keeper, housekeep};
 use super::ledger::Ledger;
 use super::lsn::Lsn;
@@ -21,7 +23,7 @@ use super::segments::Segments;
 use super::status::{Status, lock, try_lock};
 use super::threads::Threads;
 use super::writer::Unsynced;
-use crate::files::{FileSystem, Lock};
+use crate::files::FileSystem;
 use crate::store::{
     Attempt, AttemptSlot, Completion, Loaded, MessageStore, Recovered, Safety, StoreError, StoreOperation,
     StoreTransaction, StoreWatcher, StoredId,
@@ -60,7 +62,7 @@ pub(crate) struct Core {
     pub(crate) checkpointed: AtomicU64,
     attempts: Attempts,
     recovered: Mutex<Option<Recovered>>,
-    directory_lock: Mutex<Option<Box<dyn Lock>>>,
+    hold: Arc<Hold>,
     /// Set when it was dropped without being closed: nothing is written any more.
     crashed: Arc<AtomicBool>,
     stepwise: bool,
@@ -138,7 +140,10 @@ impl MessageStore for JournalStore {
     }
 
     fn note_attempt(&self, slot: AttemptSlot, attempt: Option<Attempt>) {
-        self.core.attempts.note(slot, attempt);
+        // What has failed may be somebody else's now.
+        if !self.core.status.has_failed() {
+            self.core.attempts.note(slot, attempt);
+        }
     }
 
     fn watch(&self, watcher: StoreWatcher) {
@@ -190,7 +195,7 @@ impl Core {
             checkpointed: AtomicU64::new(end.0),
             attempts: opened.attempts,
             recovered: Mutex::new(Some(opened.recovered)),
-            directory_lock: Mutex::new(Some(opened.lock)),
+            hold: opened.hold,
             crashed,
             stepwise,
             options,
@@ -356,6 +361,27 @@ impl Core {
         written
     }
 
+    /// Whether all files that are written to are still those that the next start will find.
+    ///
+    /// # Errors
+    /// The store has failed.
+    pub(crate) fn check_place(&self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
+        let path = recovery::checkpoint_path(&self.options.directory);
+        let checked = self.hold.check().and_then(|()| {
+            let active = self.segments.live().pop();
+            active.map_or(Ok(()), |active| {
+                let file = self.segments.file(active.base)?;
+                self.hold.check_is(&*file, &active.path, &active.path)
+            })
+        });
+        let checked = checked.and_then(|()| self.hold.check_is(checkpoint.file(), &path, &path));
+        checked.map_err(|error| {
+            let error = StoreError::Io(error.to_string());
+            self.status.fail(&error);
+            error
+        })
+    }
+
     /// What a checkpoint that failed means for the store.
     pub(crate) fn checkpoint_failed(&self, error: &io::Error) -> StoreError {
         let text = format!("{}: {error}", recovery::checkpoint_path(&self.options.directory).display());
@@ -407,7 +433,7 @@ impl Core {
         let told = |waiting: Waiting| waiting.finish(Err(StoreError::Closed));
         sweep(left.into_iter().map(told));
         self.ledger.abandon();
-        drop(lock(&self.directory_lock).take());
+        self.hold.release();
     }
 }
 

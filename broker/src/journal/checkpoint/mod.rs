@@ -21,7 +21,7 @@ use redb::{
 use self::backend::Backend;
 use super::index::{Changes, Counters, Operation, Producer, Saved, SavedTransaction, TransactionChange};
 use super::lsn::Lsn;
-use crate::files::{FileSystem, OpenMode};
+use crate::files::{DataFile, FileSystem, OpenMode};
 use crate::store::StoredId;
 
 /// The version of the format of what is in the file; redb has one of its own.
@@ -46,6 +46,8 @@ pub(crate) struct Checkpoint {
     crashed: Arc<AtomicBool>,
     /// None after a failure, until it is opened again.
     database: Option<Database>,
+    /// The file that the database is in, or was in last.
+    file: Arc<dyn DataFile>,
     /// What was taken from the index and is not in the file yet, with the place up to which it makes the file true: more
     /// than one only after a failure.
     unwritten: Vec<(Changes, Place)>,
@@ -93,9 +95,9 @@ impl Checkpoint {
         crashed: &Arc<AtomicBool>,
     ) -> Result<(Self, Saved, Place), CheckpointError> {
         make_durable(&**files, path)?;
-        let database = open_database(&**files, path, crashed, OpenMode::Existing)?;
+        let (database, file) = open_database(&**files, path, crashed, OpenMode::Existing)?;
         let (saved, place) = read(&database.begin_read().map_err(unreadable)?)?;
-        Ok((Self::with(files, path, crashed, database), saved, place))
+        Ok((Self::with(files, path, crashed, database, file), saved, place))
     }
 
     /// Makes the file at `path` anew, in the place of one that may be there; it is durable when this returns.
@@ -112,19 +114,26 @@ impl Checkpoint {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
-        let database = open_database(&**files, path, crashed, OpenMode::New)?;
-        let mut checkpoint = Self::with(files, path, crashed, database);
+        let (database, file) = open_database(&**files, path, crashed, OpenMode::New)?;
+        let mut checkpoint = Self::with(files, path, crashed, database, file);
         checkpoint.write(Changes::default(), Place::default())?;
         files.sync_directory(directory)?;
         Ok(checkpoint)
     }
 
-    fn with(files: &Arc<dyn FileSystem>, path: &Path, crashed: &Arc<AtomicBool>, database: Database) -> Self {
+    fn with(
+        files: &Arc<dyn FileSystem>,
+        path: &Path,
+        crashed: &Arc<AtomicBool>,
+        database: Database,
+        file: Arc<dyn DataFile>,
+    ) -> Self {
         Self {
             files: Arc::clone(files),
             path: path.to_owned(),
             crashed: Arc::clone(crashed),
             database: Some(database),
+            file,
             unwritten: Vec::new(),
         }
     }
@@ -147,12 +156,15 @@ impl Checkpoint {
         let Some((last, place)) = self.unwritten.last() else { return Ok(()) };
         let database = match self.database.take() {
             Some(database) => database,
-            None => open_database(&*self.files, &self.path, &self.crashed, OpenMode::Existing).map_err(
-                |error| match error {
+            None => {
+                let opened = open_database(&*self.files, &self.path, &self.crashed, OpenMode::Existing);
+                let (database, file) = opened.map_err(|error| match error {
                     CheckpointError::Io(error) => error,
                     other => io::Error::new(io::ErrorKind::InvalidData, other.to_string()),
-                },
-            )?,
+                })?;
+                self.file = file;
+                database
+            }
         };
         // A database that failed once takes nothing more; it is dropped here, and opened again by the next call.
         if let Err(error) = write(&database, &self.unwritten, last.counters, *place) {
@@ -175,8 +187,16 @@ impl Checkpoint {
     }
 
     /// Bytes of the file.
-    pub(crate) fn length(&self) -> u64 {
-        self.files.open(&self.path, OpenMode::Existing).and_then(|file| file.len()).unwrap_or_default()
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub(crate) fn length(&self) -> io::Result<u64> {
+        self.file.len()
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> &dyn DataFile {
+        &*self.file
     }
 
     /// Whether there are changes that could not be written.
@@ -220,7 +240,7 @@ fn open_database(
     path: &Path,
     crashed: &Arc<AtomicBool>,
     mode: OpenMode,
-) -> Result<Database, CheckpointError> {
+) -> Result<(Database, Arc<dyn DataFile>), CheckpointError> {
     let file = files.open(path, mode).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => CheckpointError::Missing,
         _ => error.into(),
@@ -228,13 +248,14 @@ fn open_database(
     if mode == OpenMode::Existing && file.is_empty()? {
         return Err(CheckpointError::Unreadable("it is empty".into()));
     }
-    let backend = Backend::new(file, Arc::clone(crashed));
+    let backend = Backend::new(Arc::clone(&file), Arc::clone(crashed));
     // Every page is checked: what a failing disk made of the file is found here, and not taken for the truth.
     let database = Database::builder()
         .set_cache_size(CACHE)
         .set_check_integrity_on_open(mode == OpenMode::Existing)
         .create_with_backend(backend);
-    database.map_err(|error| match error {
+    let opened = database.map(|database| (database, file));
+    opened.map_err(|error| match error {
         DatabaseError::Storage(StorageError::Io(error)) if !is_damage(&error) => CheckpointError::Io(error),
         other => unreadable(other),
     })
