@@ -177,6 +177,12 @@ pub enum LockError {
     Io(#[from] io::Error),
 }
 
+/// Whether there were too many open files, of this process or of the system: nothing was done, and it can be tried again.
+pub(crate) fn is_out_of_handles(error: &io::Error) -> bool {
+    // EMFILE and ENFILE have no kind of their own.
+    cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
+}
+
 /// Writes bytes of a file again as they are: those whose sync failed are made durable by the next one only then.
 pub(crate) fn write_anew(file: &dyn DataFile, range: std::ops::Range<u64>) -> io::Result<()> {
     const CHUNK: u64 = 1024 * 1024;

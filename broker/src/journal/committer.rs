@@ -7,9 +7,12 @@ use super::lsn::Lsn;
 use super::pending::{Batch, Refused, Waiting};
 use super::store::Core;
 use super::writer::{Unsynced, WriteError, Writer, Written};
+use crate::files::DataFile;
 use crate::store::{Safety, StoreError, StoreOperation, StoreTransaction};
 use std::collections::HashMap;
 use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Writes batches. Whoever has its lock writes; nobody keeps it over a sync.
@@ -84,6 +87,11 @@ impl Committer {
     /// Whether all transactions are what their clients take them for.
     pub(crate) fn is_plain(&self) -> bool {
         self.broken.is_empty()
+    }
+
+    /// What is written to.
+    pub(crate) fn active(&self) -> Option<(PathBuf, Arc<dyn DataFile>)> {
+        self.writer.active()
     }
 
     fn to_be_synced(&self, core: &Core) -> Option<Unsynced> {

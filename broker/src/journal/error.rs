@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::checkpoint::CheckpointError;
 use super::scan::ScanError;
+use crate::files::is_out_of_handles;
 
 /// Why a journal is not opened. Nothing was changed, but for what [`OpenError::Io`] interrupts.
 #[derive(Debug, Error)]
@@ -101,6 +102,10 @@ fn remedy(directory: &Path) -> String {
 
 /// What can be done about an error of the operating system, as the end of a sentence; empty where there is nothing to say.
 pub(super) fn advice(error: &io::Error) -> &'static str {
+    if is_out_of_handles(error) {
+        return "; too many files are open: raise the limit of this process (RLIMIT_NOFILE, `ulimit -n`) or of the system \
+                (`fs.file-max`)";
+    }
     match error.kind() {
         io::ErrorKind::NotADirectory => {
             "; a directory is expected there: move away what is in its place, or name another one"

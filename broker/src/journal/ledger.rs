@@ -4,6 +4,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use corriere_core::Message;
 
@@ -20,6 +21,9 @@ const MANY: usize = 4_096;
 
 /// Records that are left before the writer enters them itself, so that there is a bound.
 const TOO_MANY: usize = 262_144;
+
+/// How long it is before what there were too many open files for is tried again.
+const RETRY: Duration = Duration::from_millis(50);
 
 /// The index with its inbox.
 #[derive(Debug)]
@@ -120,14 +124,19 @@ impl Ledger {
 
     /// Reads back what was asked for.
     pub(crate) fn serve(&self, segments: &Segments) {
+        self.serve_with(segments, false);
+    }
+
+    fn serve_with(&self, segments: &Segments, may_wait: bool) {
         let loads = std::mem::take(&mut lock(&self.inbox).loads);
         for Load { wanted, completion } in loads {
             let found: Vec<_> = {
                 let kept = self.index(segments);
                 wanted.into_iter().map(|stored| (stored, kept.index.find(stored))).collect()
             };
-            let read =
-                |(stored, found): (StoredId, Option<Reference>)| (stored, self.read(segments, stored, found));
+            let read = |(stored, found): (StoredId, Option<Reference>)| {
+                (stored, self.read(segments, stored, found, may_wait))
+            };
             tell(completion, found.into_iter().map(read).collect());
         }
     }
@@ -137,15 +146,30 @@ impl Ledger {
         segments: &Segments,
         stored: StoredId,
         found: Option<Reference>,
+        may_wait: bool,
     ) -> Result<Arc<Message>, StoreError> {
         let gone = StoreError::NotKept { stored };
         let Some(reference) = found else { return Err(gone) };
-        let read = read_message(segments, reference.lsn, reference.length, stored, reference.large);
+        let read = || read_message(segments, reference.lsn, reference.length, stored, reference.large);
+        let mut message = read();
+        while may_wait && matches!(message, Err(StoreError::Full { .. })) && self.pause() {
+            message = read();
+        }
         // Its record may have been given up for others while we read.
-        if read.is_err() && self.index(segments).index.find(stored).is_none() {
+        if message.is_err() && self.index(segments).index.find(stored).is_none() {
             return Err(gone);
         }
-        read
+        message
+    }
+
+    /// Lets some time pass for what may become better by itself; false at the end.
+    fn pause(&self) -> bool {
+        let inbox = lock(&self.inbox);
+        if inbox.ended {
+            return false;
+        }
+        let inbox = self.wake.wait_timeout(inbox, RETRY).unwrap_or_else(PoisonError::into_inner).0;
+        !inbox.ended
     }
 
     /// The librarian's thread: enters what is left and reads what is wanted, until the end.
@@ -161,7 +185,7 @@ impl Ledger {
             let wanted = !inbox.loads.is_empty();
             drop(inbox);
             if wanted {
-                self.serve(segments);
+                self.serve_with(segments, true);
             }
             if ended {
                 return;

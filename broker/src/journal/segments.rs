@@ -11,7 +11,7 @@ use super::batch::SECTOR;
 use super::hold::Hold;
 use super::lsn::Lsn;
 use super::room::{self, Room};
-use crate::files::{DataFile, FileSystem, OpenMode};
+use crate::files::{DataFile, FileSystem, OpenMode, is_out_of_handles};
 use crate::store::StoredId;
 
 /// The files of the journal: segments, spares that are to be some, and the bodies of large messages.
@@ -41,6 +41,13 @@ pub(crate) struct Segment {
     /// Bytes of the file.
     pub(crate) length: u64,
     pub(crate) path: PathBuf,
+}
+
+/// A spare that is about to be a segment. It is open already: once something is written, nothing may fail for want of that.
+#[derive(Debug)]
+pub(super) struct Spare {
+    path: PathBuf,
+    file: Arc<dyn DataFile>,
 }
 
 impl Segment {
@@ -198,7 +205,7 @@ impl Segments {
         };
         let unfinished = self.directory.join(format!("spare-{number}.new"));
         let spare = self.directory.join(format!("spare-{number}.journal"));
-        let file = self.files.open(&unfinished, OpenMode::New)?;
+        let file = self.open_file(&unfinished, OpenMode::New)?;
         let made = fill_with_zeros(&*file, 0, self.max_file_length)
             .and_then(|()| file.sync_data())
             .and_then(|()| self.files.rename(&unfinished, &spare));
@@ -281,32 +288,49 @@ impl Segments {
     }
 
     /// Takes so many spares for oneself, and makes what is missing; as many as `kept_back` must be left.
-    pub(super) fn take_spares(&self, count: usize, kept_back: usize) -> io::Result<Vec<PathBuf>> {
-        loop {
+    pub(super) fn take_spares(&self, count: usize, kept_back: usize) -> io::Result<Vec<Spare>> {
+        let taken = loop {
             {
                 let mut state = self.lock();
                 if state.spares.len() >= count + kept_back {
                     let left = state.spares.len() - count;
-                    return Ok(state.spares.split_off(left));
+                    break state.spares.split_off(left);
                 }
             }
             self.prepare_spare()?;
+        };
+        let opened = taken.iter().map(|path| {
+            let file = self.open_file(path, OpenMode::Existing)?;
+            Ok(Spare { path: path.clone(), file })
+        });
+        let opened: io::Result<Vec<_>> = opened.collect();
+        if opened.is_err() {
+            self.lock().spares.extend(taken);
         }
+        opened
     }
 
     /// Spares that were taken and not needed.
-    pub(super) fn give_back(&self, spares: Vec<PathBuf>) {
-        self.lock().spares.extend(spares);
+    pub(super) fn give_back(&self, spares: Vec<Spare>) {
+        self.lock().spares.extend(spares.into_iter().map(|spare| spare.path));
     }
 
-    /// Makes a spare that was taken the segment that begins at `base`, durably.
-    pub(super) fn activate(&self, spare: &Path, base: Lsn) -> io::Result<(Segment, Arc<dyn DataFile>)> {
+    /// Makes a spare that was taken the segment that begins at `base`, durably. Where too many files are open for that, it is
+    /// a spare again.
+    pub(super) fn activate(&self, spare: Spare, base: Lsn) -> io::Result<(Segment, Arc<dyn DataFile>)> {
         self.check_hold()?;
         let path = self.path(base.0);
-        self.files.rename(spare, &path)?;
-        self.files.sync_directory(&self.directory)?;
+        self.files.rename(&spare.path, &path)?;
+        if let Err(error) = self.with_handles(|| self.files.sync_directory(&self.directory)) {
+            if is_out_of_handles(&error) {
+                self.files.rename(&path, &spare.path)?;
+                self.give_back(vec![spare]);
+            }
+            return Err(error);
+        }
         self.lock().live.insert(base.0, self.max_file_length);
-        Ok((self.segment(base.0, self.max_file_length), self.file(base)?))
+        self.keep_open(base, &spare.file);
+        Ok((self.segment(base.0, self.max_file_length), spare.file))
     }
 
     /// Makes a segment that was cut short as long as one should be.
@@ -323,17 +347,48 @@ impl Segments {
 
     /// The file of a segment.
     pub(crate) fn file(&self, base: Lsn) -> io::Result<Arc<dyn DataFile>> {
-        let mut state = self.lock();
-        let open = state.open.iter().position(|(of, _)| *of == base.0);
-        let (_, file) = match open {
-            Some(at) => state.open.remove(at),
-            None => (base.0, self.files.open(&self.path(base.0), self.mode)?),
+        let open = {
+            let mut state = self.lock();
+            let at = state.open.iter().position(|(of, _)| *of == base.0);
+            at.map(|at| state.open.remove(at).1)
         };
+        let file = match open {
+            Some(file) => file,
+            None => self.open_file(&self.path(base.0), self.mode)?,
+        };
+        self.keep_open(base, &file);
+        Ok(file)
+    }
+
+    /// How many segments are open for later.
+    #[cfg(test)]
+    pub(crate) fn open_files(&self) -> usize {
+        self.lock().open.len()
+    }
+
+    fn keep_open(&self, base: Lsn, file: &Arc<dyn DataFile>) {
+        let mut state = self.lock();
+        state.open.retain(|(of, _)| *of != base.0);
         if state.open.len() >= Self::MOST_OPEN {
             state.open.remove(0);
         }
-        state.open.push((base.0, Arc::clone(&file)));
-        Ok(file)
+        state.open.push((base.0, Arc::clone(file)));
+    }
+
+    fn open_file(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DataFile>> {
+        self.with_handles(|| self.files.open(path, mode))
+    }
+
+    /// Where too many files are open, closes those that are open for later, and tries again.
+    fn with_handles<T>(&self, operation: impl Fn() -> io::Result<T>) -> io::Result<T> {
+        match operation() {
+            Err(error) if is_out_of_handles(&error) => {
+                let open = std::mem::take(&mut self.lock().open);
+                drop(open);
+                operation()
+            }
+            other => other,
+        }
     }
 
     /// The files of large messages, with the bytes of each.
@@ -348,7 +403,7 @@ impl Segments {
 
     /// The file of a large message.
     pub(super) fn large_file(&self, stored: StoredId) -> io::Result<Arc<dyn DataFile>> {
-        self.files.open(&self.large_path(stored), self.mode)
+        self.open_file(&self.large_path(stored), self.mode)
     }
 
     /// Writes the file of a large message and syncs it, but not its name.
@@ -360,7 +415,7 @@ impl Segments {
         let path = self.large_path(stored);
         let write = || {
             // One may be there that nobody knows any more.
-            let file = self.files.open(&path, OpenMode::Any)?;
+            let file = self.open_file(&path, OpenMode::Any)?;
             file.set_len(0)?;
             file.write_all_at(bytes, 0)?;
             file.sync_data()
@@ -375,7 +430,7 @@ impl Segments {
 
     /// Makes the names of large files durable.
     pub(super) fn sync_names(&self) -> io::Result<()> {
-        self.files.sync_directory(&self.directory)
+        self.with_handles(|| self.files.sync_directory(&self.directory))
     }
 
     /// Removes the file of a large message; one that is not there is passed over.
@@ -415,7 +470,17 @@ impl Segments {
 
     /// Whether another segment can be begun by what is sent.
     pub(crate) fn has_room(&self) -> bool {
-        self.spares() > Self::RESERVE && !self.room.is_short() && self.check_limit(1, 0).is_ok()
+        self.spares() > Self::RESERVE
+            && !self.room.is_short()
+            && self.check_limit(1, 0).is_ok()
+            && self.can_open()
+    }
+
+    /// Whether there are handles for what has to be opened. One that another took meanwhile is met by the writer.
+    fn can_open(&self) -> bool {
+        let spare = self.lock().spares.last().cloned();
+        let opened = spare.map(|spare| self.files.open(&spare, OpenMode::ReadOnly));
+        !opened.is_some_and(|opened| opened.is_err_and(|error| is_out_of_handles(&error)))
     }
 
     /// Keeps so many bytes back for the checkpoint, once [`Segments::make_room`] has made them.

@@ -11,7 +11,7 @@ use super::checkpoint::Checkpoint;
 use super::committer::{Committer, Done, is_full};
 use super::completer::{Completer, sweep};
 use super::encoded::Encoded;
-use super::error::OpenError;
+use super::error::{OpenError, advice};
 use super::hold::Hold;
 use super::keeper::{Housekeeper, Keeper, housekeep};
 use super::ledger::Ledger;
@@ -23,7 +23,7 @@ use super::segments::Segments;
 use super::status::{Status, lock, try_lock};
 use super::threads::Threads;
 use super::writer::Unsynced;
-use crate::files::FileSystem;
+use crate::files::{FileSystem, is_out_of_handles};
 use crate::store::{
     Attempt, AttemptSlot, Completion, Loaded, MessageStore, Recovered, Safety, StoreError, StoreOperation,
     StoreTransaction, StoreWatcher, StoredId,
@@ -368,11 +368,8 @@ impl Core {
     pub(crate) fn check_place(&self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         let path = recovery::checkpoint_path(&self.options.directory);
         let checked = self.hold.check().and_then(|()| {
-            let active = self.segments.live().pop();
-            active.map_or(Ok(()), |active| {
-                let file = self.segments.file(active.base)?;
-                self.hold.check_is(&*file, &active.path, &active.path)
-            })
+            let active = lock(&self.committer).active();
+            active.map_or(Ok(()), |(path, file)| self.hold.check_is(&*file, &path, &path))
         });
         let checked = checked.and_then(|()| self.hold.check_is(checkpoint.file(), &path, &path));
         checked.map_err(|error| {
@@ -384,11 +381,12 @@ impl Core {
 
     /// What a checkpoint that failed means for the store.
     pub(crate) fn checkpoint_failed(&self, error: &io::Error) -> StoreError {
-        let text = format!("{}: {error}", recovery::checkpoint_path(&self.options.directory).display());
+        let path = recovery::checkpoint_path(&self.options.directory);
+        let text = format!("{}: {error}{}", path.display(), advice(error));
         if self.crashed.load(Ordering::Acquire) {
             return StoreError::Closed;
         }
-        if is_full(error) {
+        if is_full(error) || is_out_of_handles(error) {
             return StoreError::Full { reason: text.into() };
         }
         let error = StoreError::Io(text);

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use super::batch::{self, Batch, SECTOR};
 use super::change::Entry;
 use super::encoded::Encoded;
+use super::error::advice;
 use super::lsn::Lsn;
-use super::segments::{Segment, Segments};
-use crate::files::{DataFile, write_anew};
+use super::segments::{Segment, Segments, Spare};
+use crate::files::{DataFile, is_out_of_handles, write_anew};
 
 /// Writes batches at the end of the journal.
 #[derive(Debug)]
@@ -47,11 +48,11 @@ pub(crate) struct Unsynced {
 /// Why something was not written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
-    /// There is no room for a new file. Nothing was written, and the writer goes on.
+    /// There is no room for a new file, or too many are open. Nothing was written, and the writer goes on.
     #[error("{}: {error}", path.display())]
     Full { path: PathBuf, error: io::Error },
     /// What is on disk now is unknown; the writer must not be used any more.
-    #[error("{}, offset {offset}: {error}", path.display())]
+    #[error("{}, offset {offset}: {error}{}", path.display(), advice(error))]
     Io { path: PathBuf, offset: u64, error: io::Error },
 }
 
@@ -126,7 +127,13 @@ impl Writer {
         let mut entries = Vec::with_capacity(parts.iter().map(Encoded::records).sum());
         for batch in &plan {
             let spare = if batch.in_new_segment { spares.pop() } else { None };
-            self.write_batch(batch, spare, parts, &mut entries)?;
+            if let Err(error) = self.write_batch(batch, spare, parts, &mut entries) {
+                self.segments.give_back(spares);
+                if let WriteError::Full { .. } = error {
+                    self.remove_large(parts);
+                }
+                return Err(error);
+            }
         }
         Ok(Written { entries, end: self.end })
     }
@@ -174,6 +181,11 @@ impl Writer {
         self.end
     }
 
+    /// The segment that is written to.
+    pub(crate) fn active(&self) -> Option<(PathBuf, Arc<dyn DataFile>)> {
+        self.active.as_ref().map(|(segment, file)| (segment.path.clone(), Arc::clone(file)))
+    }
+
     /// Up to which all is durable.
     #[cfg(test)]
     pub(crate) fn durable(&self) -> Lsn {
@@ -187,32 +199,32 @@ impl Writer {
 
     /// The files come before the records that say where they are.
     fn write_large(&self, parts: &[Encoded]) -> Result<(), WriteError> {
-        let mut written = Vec::new();
+        let mut written = false;
         for rest in parts.iter().flat_map(Encoded::large) {
             if let Err(error) = self.segments.write_large(rest.stored, &rest.bytes) {
-                for stored in written {
-                    // The next start removes it: no record has it.
-                    let _ = self.segments.remove_large(stored);
-                }
+                self.remove_large(parts);
                 return Err(self.of_new_file(self.segments.large_path(rest.stored), error));
             }
-            written.push(rest.stored);
+            written = true;
         }
-        if !written.is_empty() {
-            let directory = self.segments.directory();
-            self.segments.sync_names().map_err(|error| WriteError::Io {
-                path: directory.into(),
-                offset: 0,
-                error,
-            })?;
+        if written && let Err(error) = self.segments.sync_names() {
+            self.remove_large(parts);
+            return Err(self.of_new_file(self.segments.directory().into(), error));
         }
         Ok(())
+    }
+
+    /// Removes what was written of files of which there will be no record; if that fails, the next start does it.
+    fn remove_large(&self, parts: &[Encoded]) {
+        for rest in parts.iter().flat_map(Encoded::large) {
+            let _ = self.segments.remove_large(rest.stored);
+        }
     }
 
     fn write_batch(
         &mut self,
         planned: &Planned,
-        spare: Option<PathBuf>,
+        spare: Option<Spare>,
         parts: &[Encoded],
         entries: &mut Vec<Entry>,
     ) -> Result<(), WriteError> {
@@ -225,8 +237,12 @@ impl Writer {
                 .as_ref()
                 .map_or(previous.0.next_multiple_of(SECTOR), |(segment, _)| segment.base.0 + segment.length);
             let path = self.segments.path(base);
-            let activated = self.segments.activate(&spare, Lsn(base));
-            self.active = Some(activated.map_err(|error| WriteError::Io { path, offset: 0, error })?);
+            let activated = self.segments.activate(spare, Lsn(base));
+            self.active = Some(activated.map_err(|error| match error {
+                // It is a spare again.
+                error if is_out_of_handles(&error) && entries.is_empty() => self.of_new_file(path, error),
+                error => WriteError::Io { path, offset: 0, error },
+            })?);
             lsn = Lsn(base);
         }
         let first = entries.len();
@@ -260,7 +276,10 @@ impl Writer {
     }
 
     fn of_new_file(&self, path: PathBuf, error: io::Error) -> WriteError {
-        if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+        if is_out_of_handles(&error) {
+            let error = io::Error::other(format!("{error}{}", advice(&error)));
+            WriteError::Full { path, error }
+        } else if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
             WriteError::Full { path, error }
         } else {
             WriteError::Io { path, offset: 0, error }

@@ -1,6 +1,7 @@
 //! The store over recorded files, step by step, and over a disk with its threads.
 
 mod failures;
+mod handles;
 mod held;
 mod places;
 mod restarts;
