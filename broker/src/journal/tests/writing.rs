@@ -102,6 +102,18 @@ fn a_large_body_is_in_a_file_of_its_own_and_its_damage_is_named() {
     assert_eq!(journal.segments.large_files(), []);
 }
 
+/// A message of 200 MB is in memory as the message and as the bytes to be written, and not once more.
+#[test]
+fn a_large_body_is_copied_once_while_it_is_written() {
+    const BODY: usize = 20 << 20;
+    let mut bytes = Vec::new();
+    let (_, large) = super::super::record::put_record(&mut bytes, &append(1, BODY), 1_024).unwrap();
+    let rest = large.unwrap().bytes;
+    assert!(rest.len() > BODY);
+    assert!(rest.capacity() < BODY + BODY / 8, "{} bytes are reserved for {BODY}", rest.capacity());
+    assert!(bytes.capacity() < 4_096, "{} bytes are reserved for the record", bytes.capacity());
+}
+
 #[test]
 fn a_name_that_no_record_has_room_for_is_refused() {
     let long = StoreTransaction::Local(ConnectionId::foreign(&"c".repeat(2_000)), 1);
