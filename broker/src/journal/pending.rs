@@ -168,6 +168,30 @@ impl Pending {
         state.line = batch;
     }
 
+    /// Puts what found no room in front of what is in line, to be tried with whatever is written next, at once or by
+    /// [`Pending::try_again`]. Gives it back at the end, when neither comes.
+    pub(crate) fn put_off(&self, mut batch: Batch, at_once: bool) -> Option<Batch> {
+        let mut state = lock(&self.state);
+        if state.ending.is_some() && !at_once {
+            return Some(batch);
+        }
+        state.urgent |= at_once;
+        batch.append(std::mem::take(&mut state.line));
+        state.line = batch;
+        None
+    }
+
+    /// Has what is in line written, if there may be room now.
+    pub(crate) fn try_again(&self) {
+        let mut state = lock(&self.state);
+        state.urgent |= !state.line.waiting.is_empty();
+        if state.urgent && !state.is_led && state.writer != Writer::Works {
+            state.writer = Writer::Works;
+            drop(state);
+            self.wake.notify_one();
+        }
+    }
+
     /// What the calling thread is to write, and to sync, itself. Otherwise the writer is woken if it has something to do.
     pub(crate) fn lead(&self) -> Option<Batch> {
         let mut state = lock(&self.state);

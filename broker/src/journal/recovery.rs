@@ -15,6 +15,7 @@ use super::index::{Index, Saved};
 use super::keeper::write_making_room;
 use super::lsn::Lsn;
 use super::options::JournalOptions;
+use super::room::Room;
 use super::scan::{Tail, check_lengths, scan};
 use super::segments::Segments;
 use super::writer::Writer;
@@ -33,6 +34,7 @@ pub(super) struct Opened {
     pub(super) index: Index,
     pub(super) checkpoint: Checkpoint,
     pub(super) place: Place,
+    pub(super) room: Room,
     pub(super) attempts: Attempts,
     pub(super) recovered: Recovered,
     /// Segments that nobody needs any more.
@@ -104,16 +106,18 @@ pub(super) fn open(
     let mut changes = index.take_changes();
     let dead_segments = std::mem::take(&mut changes.dead_segments);
     let checkpoint_path = directory.checkpoint();
-    let written = write_making_room(&mut checkpoint, &segments, changes, place);
+    let written = write_making_room(&mut checkpoint, &segments, 0, changes, place);
     written.map_err(|error| {
         let path = checkpoint_path.clone();
         if is_full(&error) { OpenError::NoRoom { path, error } } else { OpenError::Io { path, error } }
     })?;
+    let pages = checkpoint.measure().map_err(OpenError::io(&checkpoint_path))?;
+    let room = Room::new(Arc::clone(checkpoint.extent()), pages, index.weight());
     attempts.clear().map_err(OpenError::io(&attempts_path))?;
     remove_orphans(&index, &segments).map_err(in_journal())?;
     let hold = Arc::new(Hold::new(files, &directory, lock, attempts.file(), crashed));
     segments.set_hold(&hold);
-    Ok(Opened { hold, segments, writer, index, checkpoint, place, attempts, recovered, dead_segments })
+    Ok(Opened { hold, segments, writer, index, checkpoint, place, room, attempts, recovered, dead_segments })
 }
 
 /// The checkpoint of the directory, or a new one where there is nothing yet.

@@ -10,7 +10,6 @@ use super::archive;
 use super::batch::SECTOR;
 use super::hold::Hold;
 use super::lsn::Lsn;
-use super::room::{self, Room};
 use crate::files::{DataFile, FileSystem, OpenMode, is_out_of_handles};
 use crate::store::StoredId;
 
@@ -26,8 +25,6 @@ pub(crate) struct Segments {
     mode: OpenMode,
     /// Bytes that segments and large files may have before nothing is sent any more.
     limit: AtomicU64,
-    /// What is kept back for the checkpoint.
-    room: Room,
     /// Whether they are still those of this process.
     hold: OnceLock<Arc<Hold>>,
     state: Mutex<State>,
@@ -139,11 +136,7 @@ impl Segments {
         max_file_length: u64,
     ) -> io::Result<Self> {
         let mut state = State::default();
-        let mut room = 0;
         for listed in files.list(directory)? {
-            if listed.name == room::NAME {
-                room = listed.length;
-            }
             let Some((name, kind)) = listed.name.rsplit_once('.') else { continue };
             let number = || u64::from_str_radix(name, 16).ok().filter(|_| name.len() == 16);
             match kind {
@@ -167,7 +160,6 @@ impl Segments {
         }
         Ok(Self {
             hold: OnceLock::new(),
-            room: Room::new(Arc::clone(&files), directory, room),
             files,
             directory: directory.to_owned(),
             mode: OpenMode::ReadOnly,
@@ -470,10 +462,7 @@ impl Segments {
 
     /// Whether another segment can be begun by what is sent.
     pub(crate) fn has_room(&self) -> bool {
-        self.spares() > Self::RESERVE
-            && !self.room.is_short()
-            && self.check_limit(1, 0).is_ok()
-            && self.can_open()
+        self.spares() > Self::RESERVE && self.check_limit(1, 0).is_ok() && self.can_open()
     }
 
     /// Whether there are handles for what has to be opened. One that another took meanwhile is met by the writer.
@@ -483,35 +472,16 @@ impl Segments {
         !opened.is_some_and(|opened| opened.is_err_and(|error| is_out_of_handles(&error)))
     }
 
-    /// Keeps so many bytes back for the checkpoint, once [`Segments::make_room`] has made them.
-    pub(crate) fn keep_room(&self, bytes: u64) {
-        self.room.want(bytes);
-    }
-
-    /// Makes the room that is to be kept back for the checkpoint.
-    pub(crate) fn make_room(&self) -> io::Result<()> {
-        self.room.make()
-    }
-
-    /// Whether new files may be made for anything but the checkpoint.
-    ///
-    /// # Errors
-    /// The file that should be there for it, and [`io::ErrorKind::StorageFull`].
-    pub(super) fn check_room(&self) -> Result<(), (PathBuf, io::Error)> {
-        if !self.room.is_short() {
-            return Ok(());
-        }
-        let error = io::Error::new(io::ErrorKind::StorageFull, "what room there is the checkpoint needs");
-        Err((self.room.path().to_owned(), error))
-    }
-
-    /// Gives up room for the checkpoint: what is kept back for it, or else a spare; false when there is none.
-    pub(crate) fn give_up_room(&self) -> io::Result<bool> {
-        if self.room.give_up()? {
-            return Ok(true);
-        }
-        let Some(spare) = self.lock().spares.pop() else { return Ok(false) };
-        self.files.remove(&spare).map(|()| true)
+    /// Gives up a spare for the room that it takes; false when there are no more than `kept`.
+    pub(crate) fn give_up_spare(&self, kept: usize) -> io::Result<bool> {
+        let spare = {
+            let mut state = self.lock();
+            if state.spares.len() <= kept {
+                return Ok(false);
+            }
+            state.spares.pop()
+        };
+        spare.map_or(Ok(false), |spare| self.files.remove(&spare).map(|()| true))
     }
 
     /// The segment that has this place, or should have it were it not cut short; or the file that is missing.

@@ -19,6 +19,7 @@ use super::lsn::Lsn;
 use super::options::JournalOptions;
 use super::pending::{Batch, Ending, Pending, Refused, Waiting};
 use super::recovery;
+use super::room::Room;
 use super::segments::Segments;
 use super::status::{Status, lock, try_lock};
 use super::threads::Threads;
@@ -49,6 +50,7 @@ pub(crate) struct Core {
     /// The greatest record that is not a large one.
     pub(crate) large_from: u64,
     pub(crate) segments: Arc<Segments>,
+    pub(crate) room: Room,
     pub(crate) pending: Pending,
     pub(crate) committer: Mutex<Committer>,
     pub(crate) completer: Completer,
@@ -184,6 +186,7 @@ impl Core {
         let core = Self {
             large_from: opened.segments.max_file_length() / 4,
             segments: opened.segments,
+            room: opened.room,
             pending: Pending::default(),
             committer: Mutex::new(Committer::new(opened.writer)),
             completer: Completer::default(),
@@ -239,7 +242,7 @@ impl Core {
             let Some(mut committer) = try_lock(&self.committer) else { return };
             let Some(mut batch) = self.pending.take_express() else { continue };
             if committer.takes_express(self, &batch) {
-                let done = committer.turn(self, &mut batch);
+                let done = committer.turn(self, &mut batch, false);
                 drop(committer);
                 self.status.tell();
                 sweep(done.finished.into_iter().map(|(_, finished)| finished));
@@ -258,13 +261,14 @@ impl Core {
             self.write_express();
         }
         if let Some(mut batch) = self.pending.lead() {
-            self.turn(&mut batch);
+            self.turn(&mut batch, false);
         }
     }
 
-    /// Writes all of it, syncs it if need be, and has it completed. The batch is empty afterwards.
-    pub(crate) fn turn(&self, batch: &mut Batch) {
-        let done = lock(&self.committer).turn(self, batch);
+    /// Writes all of it, syncs it if need be, and has it completed. The batch is empty afterwards: what found no room, even
+    /// after a checkpoint if there may be one, is in line again.
+    pub(crate) fn turn(&self, batch: &mut Batch, may_checkpoint: bool) {
+        let done = self.write_making_room(batch, may_checkpoint);
         self.status.tell();
         batch.clear();
         // Nobody can have written what came into the express lane meanwhile.
@@ -326,7 +330,7 @@ impl Core {
     fn step(&self) {
         let mut batch = self.pending.take(Batch::default());
         if !batch.waiting.is_empty() {
-            self.turn(&mut batch);
+            self.turn(&mut batch, true);
         } else if self.pending.is_unsynced() {
             // Whoever has to know of a failure is told by the next batch.
             let _ = self.sync_all();
@@ -347,7 +351,7 @@ impl Core {
                 }
                 break;
             }
-            self.turn(&mut batch);
+            self.turn(&mut batch, true);
         }
         self.ledger.serve(&self.segments);
     }
@@ -371,7 +375,7 @@ impl Core {
             let active = lock(&self.committer).active();
             active.map_or(Ok(()), |(path, file)| self.hold.check_is(&*file, &path, &path))
         });
-        let checked = checked.and_then(|()| self.hold.check_is(checkpoint.file(), &path, &path));
+        let checked = checked.and_then(|()| self.hold.check_is(checkpoint.extent().file(), &path, &path));
         checked.map_err(|error| {
             let error = StoreError::Io(error.to_string());
             self.status.fail(&error);
@@ -403,10 +407,10 @@ impl Core {
             if self.crashed.load(Ordering::Acquire) {
                 return Err(StoreError::Closed);
             }
-            if self.stepwise {
-                self.sync_all()?;
-            } else {
-                // The writer syncs within 100 ms, whatever happens, and this is asked for every few seconds.
+            // Not left to the writer, which may be the one that waits.
+            self.sync_all()?;
+            if self.durable.load(Ordering::Acquire) < place.0 {
+                // What another thread writes at this moment it syncs within 100 ms.
                 thread::sleep(Duration::from_millis(2));
             }
         }

@@ -45,6 +45,17 @@ pub(crate) struct Unsynced {
     end: Lsn,
 }
 
+/// What may be used for something that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// As for what is sent: the last [`Segments::RESERVE`] spares stay, and the limit holds.
+    Sends,
+    /// The same without the limit, for messages that are moved.
+    Moves,
+    /// All that there is, for what ends messages.
+    Ends,
+}
+
 /// Why something was not written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
@@ -99,24 +110,21 @@ impl Writer {
         Ok(Self { segments, epoch, end, durable: end, unfinished: false, active, buffer: Vec::new() })
     }
 
-    /// Writes all of it or, when that is [`WriteError::Full`], nothing. With `use_reserve` it may use the last
-    /// [`Segments::RESERVE`] spares. Nothing of it is durable before [`Writer::sync`].
-    pub(crate) fn write(&mut self, parts: &[Encoded], use_reserve: bool) -> Result<Written, WriteError> {
+    /// Writes all of it or, when that is [`WriteError::Full`], nothing. Nothing of it is durable before [`Writer::sync`].
+    pub(crate) fn write(&mut self, parts: &[Encoded], claim: Claim) -> Result<Written, WriteError> {
         let plan = plan(parts, self.room(), self.segments.max_file_length());
         let segments = plan.iter().filter(|batch| batch.in_new_segment).count();
         let large = parts.iter().flat_map(Encoded::large).map(|rest| rest.bytes.len() as u64).sum();
-        if !use_reserve {
+        if claim == Claim::Sends {
             let allowed = self.segments.check_limit(segments, large);
             allowed.map_err(|error| self.of_new_file(self.segments.directory().into(), error))?;
         }
-        if large > 0 || (segments > 0 && !use_reserve) {
-            self.segments.check_room().map_err(|(path, error)| self.of_new_file(path, error))?;
-        }
         // The first segment of all does not wait for what is to be kept back behind it.
-        let kept_back = if use_reserve || self.active.is_none() { 0 } else { Segments::RESERVE };
+        let kept_back = if claim == Claim::Ends || self.active.is_none() { 0 } else { Segments::RESERVE };
         let mut spares = Vec::new();
-        // A large file must not take the room of what is to be kept back either.
-        if segments > 0 || (large > 0 && kept_back > 0) {
+        // A large file must not take the room of what is to be kept back either, and what stays must not be written where
+        // segments that are kept back have been begun: they are free again only if nothing in them lives.
+        if segments > 0 || (large > 0 && kept_back > 0) || claim == Claim::Moves {
             let taken = self.segments.take_spares(segments, kept_back);
             spares = taken.map_err(|error| self.of_new_file(self.segments.directory().into(), error))?;
         }

@@ -9,7 +9,7 @@ use crate::journal::index::{Operation, Reference};
 use crate::journal::lsn::Lsn;
 use crate::store::{Arrival, DeliveryState, Removal, StoreTransaction, StoredId, Totals};
 
-pub(super) fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
+fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
     put_u64(out, reference.lsn.0);
     put_u32(out, reference.length);
     put_u32(out, reference.queue);
@@ -23,8 +23,23 @@ pub(super) fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
     put_number(out, reference.large);
 }
 
-pub(super) fn reference(bytes: &[u8]) -> Result<Reference, Fault> {
-    whole(bytes, read_reference)
+/// A reference with room for what may be noted of it: a state that comes later does not make it longer, so that a checkpoint
+/// of states needs no pages that the one before did not need.
+pub(super) fn put_padded_reference(out: &mut Vec<u8>, reference: &Reference) {
+    put_reference(out, reference);
+    if reference.state.not_before.is_none() {
+        put_u64(out, 0);
+    }
+}
+
+pub(super) fn padded_reference(bytes: &[u8]) -> Result<Reference, Fault> {
+    whole(bytes, |fields| {
+        let reference = read_reference(fields)?;
+        if reference.state.not_before.is_none() && !fields.rest().is_empty() {
+            fields.u64()?;
+        }
+        Ok(reference)
+    })
 }
 
 fn read_reference(fields: &mut Fields<'_>) -> Result<Reference, Fault> {

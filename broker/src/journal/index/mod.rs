@@ -5,6 +5,7 @@ mod changes;
 mod producers;
 #[cfg(test)]
 mod tests;
+mod weight;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use corriere_core::{Destination, Timestamp};
 
 pub(crate) use changes::{Changes, Saved, SavedTransaction, TransactionChange};
 pub(crate) use producers::Producer;
+pub(crate) use weight::{Weight, greatest_weight};
 
 use self::producers::Producers;
 use super::change::{Appended, Change, Entry};
@@ -43,6 +45,8 @@ pub(crate) struct Index {
     changed: BTreeMap<StoredId, bool>,
     ended: Vec<TransactionChange>,
     dead_large: Vec<StoredId>,
+    /// What all of this takes in a checkpoint.
+    weight: Weight,
 }
 
 /// Numbers that only rise.
@@ -121,13 +125,18 @@ impl Index {
         &self.segments
     }
 
+    /// What all of this takes in a checkpoint.
+    pub(crate) fn weight(&self) -> Weight {
+        Weight { others: self.weight.others + self.producers.weight(), ..self.weight }
+    }
+
     /// Applies the next record. What it says of a message or a transaction that is not there is without effect.
     pub(crate) fn apply(&mut self, entry: Entry) {
         match entry.change {
             Change::Append(appended) => self.append(entry.lsn, entry.length, appended),
             Change::Remove { stored, reason, transaction: None } => self.remove(stored, reason),
             Change::Remove { stored, reason, transaction: Some(transaction) } => {
-                self.transaction(transaction).operations.push(Operation::Remove { stored, reason });
+                self.add_operation(transaction, Operation::Remove { stored, reason });
             }
             Change::DeliveryState { stored, state } => self.set_state(stored, state),
             Change::Prepare(xid) => {
@@ -244,7 +253,7 @@ impl Index {
             Some(transaction) => {
                 self.sent.insert(stored, reference);
                 let operation = Operation::Send { stored, reference, arrival, producer };
-                self.transaction(transaction).operations.push(operation);
+                self.add_operation(transaction, operation);
             }
         }
     }
@@ -268,13 +277,17 @@ impl Index {
             self.producers.note(name, sequence);
         }
         self.changed.entry(stored).or_insert(false);
+        self.weight.references += weight::of_reference(&reference);
+        self.weight.fresh += weight::of_reference(&reference);
         self.references.insert(stored, reference);
     }
 
     fn remove(&mut self, stored: StoredId, reason: Removal) {
         let Some(reference) = self.references.remove(&stored) else { return };
+        self.weight.references -= weight::of_reference(&reference);
         if !*self.changed.entry(stored).or_insert(true) {
             self.changed.remove(&stored);
+            self.weight.fresh -= weight::of_reference(&reference);
         }
         if let Some(queue) = self.queues.get_mut(reference.queue as usize) {
             match reason {
@@ -313,8 +326,15 @@ impl Index {
         }
     }
 
-    fn end(&mut self, transaction: &StoreTransaction) -> Vec<Operation> {
-        let Some(transaction) = self.transactions.remove(transaction) else { return Vec::new() };
+    fn add_operation(&mut self, id: StoreTransaction, operation: Operation) {
+        self.weight.others += weight::of_operation(&operation);
+        self.transaction(id).operations.push(operation);
+    }
+
+    fn end(&mut self, id: &StoreTransaction) -> Vec<Operation> {
+        let Some(transaction) = self.transactions.remove(id) else { return Vec::new() };
+        self.weight.others -= weight::of_transaction(id);
+        self.weight.others -= transaction.operations.iter().map(weight::of_operation).sum::<u64>();
         if let Some(operations) = transaction.saved {
             self.ended.push(TransactionChange::Ended { number: transaction.number, operations });
         }
@@ -342,7 +362,10 @@ impl Index {
 
     fn transaction(&mut self, id: StoreTransaction) -> &mut Transaction {
         let counters = &mut self.counters;
+        let others = &mut self.weight.others;
+        let own = weight::of_transaction(&id);
         let transaction = self.transactions.entry(id).or_insert_with(|| {
+            *others += own;
             counters.transaction += 1;
             let number = counters.transaction;
             Transaction { number, prepared: None, operations: Vec::new(), saved: None, changed: true }
@@ -356,6 +379,7 @@ impl Index {
             return *number;
         }
         let number = u32::try_from(self.queues.len()).unwrap_or(u32::MAX);
+        self.weight.others += weight::of_queue(&destination);
         self.queues.push(Queue {
             destination: destination.clone(),
             totals: Totals::default(),

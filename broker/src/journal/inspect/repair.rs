@@ -20,7 +20,7 @@ use crate::journal::index::{
 use crate::journal::lsn::Lsn;
 use crate::journal::reader::read_message;
 use crate::journal::segments::Segments;
-use crate::journal::writer::{WriteError, Writer};
+use crate::journal::writer::{Claim, WriteError, Writer};
 use crate::store::{Arrival, StoreOperation, StoreTransaction, StoredId};
 
 /// What was brought over, and what was not.
@@ -337,7 +337,7 @@ impl Copy<'_> {
     }
 
     fn write(&mut self) -> Result<(), InspectError> {
-        let written = self.writer.write(&self.waiting, true).map_err(of_write)?;
+        let written = self.writer.write(&self.waiting, Claim::Ends).map_err(of_write)?;
         self.placed.extend(written.entries.into_iter().filter_map(|entry| match entry {
             Entry { lsn, length, change: Change::Append(appended) } => {
                 Some((appended.stored, lsn, length, appended.large))

@@ -131,7 +131,7 @@ fn a_full_disk_writes_nothing_and_two_spares_are_there_for_what_ends_messages() 
     let send = |stored| [Encoded::new(&[append(stored, 900)], 1_024).unwrap()];
     let mut sent = 0;
     let full = loop {
-        match journal.writer.write(&send(sent), false) {
+        match journal.writer.write(&send(sent), Claim::Sends) {
             Ok(_) => sent += 1,
             Err(error) => break error,
         }
@@ -140,7 +140,7 @@ fn a_full_disk_writes_nothing_and_two_spares_are_there_for_what_ends_messages() 
     assert_eq!((sent, journal.segments.spares()), (2, Segments::RESERVE));
     let before = journal.writer.end();
     let large = [Encoded::new(&[append(98, 10), append(99, 5_000)], 1_024).unwrap()];
-    assert!(matches!(journal.writer.write(&large, true), Err(WriteError::Full { .. })));
+    assert!(matches!(journal.writer.write(&large, Claim::Ends), Err(WriteError::Full { .. })));
     assert_eq!((journal.writer.end(), journal.segments.large_files()), (before, vec![]));
 
     let acknowledge = StoreOperation::DeliveryState { stored: StoredId(0), state: Default::default() };
@@ -153,7 +153,7 @@ fn a_full_disk_writes_nothing_and_two_spares_are_there_for_what_ends_messages() 
     let (entries, _) = journal.read(Tail::default()).unwrap();
     assert_eq!(entries.len(), sent as usize + settled, "what was refused is not there, all else is");
     journal.files.limit(None);
-    journal.writer.write(&send(7), false).unwrap();
+    journal.writer.write(&send(7), Claim::Sends).unwrap();
     assert_eq!(journal.segments.spares(), Segments::RESERVE);
     assert_eq!(appended(&journal.read(Tail::default()).unwrap().0), [0, 1, 7]);
 }

@@ -89,19 +89,34 @@ fn a_disk_that_large_messages_filled_has_room_for_the_checkpoint_of_the_next_sta
 }
 
 #[test]
-fn a_start_without_any_room_for_its_checkpoint_says_so_by_name() {
+fn a_start_needs_no_room_for_the_checkpoint_of_what_was_sent_since_the_last_one() {
     let store = Stepwise::new();
     for stored in 1..=3_000 {
         store.ok(send(stored));
     }
     let files = store.files.survive(Survival::Process);
     files.limit(Some(0));
-    let error = JournalStore::open_stepwise(Arc::new(files.clone()), options()).unwrap_err();
+    let store = Stepwise::on(files);
+    assert_eq!(names(&store.store.recover()).len(), 3_000);
+    assert!(store.store.core.segments.spares() >= Segments::RESERVE);
+}
+
+#[test]
+fn a_start_whose_checkpoint_finds_no_room_all_the_same_says_so_by_name() {
+    let store = Stepwise::new();
+    store.ok(send(1));
+    let files = store.files.survive(Survival::Process);
+    files.fail(Fault {
+        operation: Operation::Write,
+        nth: 1,
+        error: io::ErrorKind::StorageFull,
+        lasting: true,
+    });
+    let Err(error) = Stepwise::open(files.clone(), options()) else { panic!("it cannot start") };
     assert!(matches!(error, OpenError::NoRoom { .. }), "{error}");
     assert!(error.to_string().contains("kr-store/state: a start needs room"), "{error}");
-    files.limit(None);
-    let store = Stepwise::open(files, options()).unwrap();
-    assert_eq!(names(&store.store.recover()).len(), 3_000);
+    let store = Stepwise::on(files.survive(Survival::Process));
+    assert_eq!(names(&store.store.recover()), [1]);
 }
 
 #[test]
