@@ -315,7 +315,7 @@ impl Committer {
             core.status.fail(&error);
             return Attempted::Failed(error);
         }
-        let spares = core.segments.spares();
+        let spares = if claim == Claim::Ends { core.segments.spares() } else { 0 };
         match self.writer.write(parts, claim) {
             Ok(Written { entries, end }) => {
                 core.pending.wrote();
@@ -327,8 +327,8 @@ impl Committer {
                 {
                     core.housekeeper.want_checkpoint();
                 }
-                core.ledger.push(&core.segments, entries, end);
-                if claim == Claim::Ends && core.segments.spares() < spares.min(Segments::RESERVE) {
+                core.ledger.push(&core.segments, entries, end, added);
+                if spares > 0 && core.segments.spares() < spares.min(Segments::RESERVE) {
                     // So that what is kept back is there again before it is needed.
                     core.housekeeper.want_checkpoint();
                 }
@@ -383,11 +383,8 @@ impl Waiting {
 
 fn transaction_of(change: &Change) -> Option<StoreTransaction> {
     match change {
-        Change::Append(appended) => appended.transaction.clone(),
-        Change::Remove { transaction, .. } => transaction.clone(),
-        Change::Prepare(xid) => Some(StoreTransaction::Distributed(xid.clone())),
         Change::Commit(transaction) | Change::Rollback(transaction) => Some(transaction.clone()),
-        Change::DeliveryState { .. } => None,
+        other => other.begins(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::change::{Change, Entry};
-use super::index::{Weight, greatest_weight};
+use super::index::{Weight, greatest_weight, greatest_weight_of_transaction};
 use super::lsn::Lsn;
 use super::record::{self, LargeRest};
 use crate::store::{Arrival, Safety, StoreError, StoreOperation};
@@ -43,6 +43,7 @@ impl Encoded {
             is_send: operations.iter().any(is_send),
             weight: Weight::default(),
         };
+        let mut last_transaction = None;
         for operation in operations {
             let start = encoded.bytes.len();
             let (change, large) = record::put_record(&mut encoded.bytes, operation, large_from)
@@ -55,6 +56,12 @@ impl Encoded {
             }
             let length = u32::try_from(length).map_err(|_| too_large("it is longer than 4 GiB"))?;
             encoded.weight += greatest_weight(&change);
+            let transaction = change.begins();
+            if transaction.is_some() && transaction != last_transaction {
+                encoded.weight +=
+                    transaction.as_ref().map(greatest_weight_of_transaction).unwrap_or_default();
+                last_transaction = transaction;
+            }
             encoded.records.push(Unplaced { start, length, change });
             encoded.large.extend(large);
         }

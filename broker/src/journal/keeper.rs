@@ -59,22 +59,23 @@ impl Keeper {
             core.room.is_written(weight, None);
         }
         self.give_up(core, &dead_segments);
-        self.look_at_room(core, weight);
+        if let Err(error) = self.look_at_room(core, weight) {
+            tracing::debug!(%error, "the checkpoint's file was left as long as it is");
+        }
         Ok(())
     }
 
     /// Gives back what the checkpoint does not need, and looks closer where nothing but its room keeps sends waiting.
-    fn look_at_room(&self, core: &Core, weight: Weight) {
-        let looked = core.room.trim(core).and_then(|()| {
-            let lacks_room = core.status.full().is_some() && !core.room.is_there(core);
-            if lacks_room && core.segments.has_room() && !core.room.is_measured() {
-                core.room.is_written(weight, Some(self.checkpoint.measure()?));
-            }
-            Ok(())
-        });
-        if let Err(error) = looked {
-            tracing::debug!(%error, "the checkpoint's file was left as long as it is");
+    fn look_at_room(&mut self, core: &Core, weight: Weight) -> io::Result<()> {
+        let lacks_room = core.status.full().is_some() && !core.room.is_there(core);
+        if lacks_room && core.segments.has_room() && !core.room.is_measured() {
+            core.room.is_written(weight, Some(self.checkpoint.measure()?));
         }
+        if let Some(kept) = core.room.too_long(core) {
+            self.checkpoint.compact()?;
+            core.room.trim(kept)?;
+        }
+        Ok(())
     }
 
     /// Ends it in order.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use corriere_core::Message;
 
 use super::change::Entry;
-use super::index::{Index, Reference};
+use super::index::{Index, Reference, Weight};
 use super::lsn::Lsn;
 use super::reader::read_message;
 use super::segments::Segments;
@@ -48,6 +48,9 @@ pub(crate) struct Kept {
 struct Inbox {
     entries: Vec<Entry>,
     end: Lsn,
+    /// What the index weighed when somebody last entered records, and what those add that were not entered yet, at most.
+    weight: Weight,
+    added: Weight,
     loads: Vec<Load>,
     librarian_sleeps: bool,
     ended: bool,
@@ -60,17 +63,19 @@ struct Load {
 
 impl Ledger {
     pub(crate) fn new(index: Index, end: Lsn) -> Self {
+        let weight = index.weight();
         Self {
             index: Mutex::new(Kept { index, end, segments_end: Lsn(0) }),
-            inbox: Mutex::new(Inbox { end, ..Inbox::default() }),
+            inbox: Mutex::new(Inbox { end, weight, ..Inbox::default() }),
             wake: Condvar::new(),
         }
     }
 
-    /// Leaves what was written, up to `end`.
-    pub(crate) fn push(&self, segments: &Segments, mut entries: Vec<Entry>, end: Lsn) {
+    /// Leaves what was written, up to `end`, and what it adds to the index at most.
+    pub(crate) fn push(&self, segments: &Segments, mut entries: Vec<Entry>, end: Lsn, added: Weight) {
         let mut inbox = lock(&self.inbox);
         inbox.entries.append(&mut entries);
+        inbox.added += added;
         inbox.end = end;
         let left = inbox.entries.len();
         let wake = left >= MANY && std::mem::take(&mut inbox.librarian_sleeps);
@@ -86,9 +91,9 @@ impl Ledger {
     /// The index with all that was written.
     pub(crate) fn index(&self, segments: &Segments) -> MutexGuard<'_, Kept> {
         let mut kept = lock(&self.index);
-        let (entries, end) = {
+        let (entries, end, added) = {
             let mut inbox = lock(&self.inbox);
-            (std::mem::take(&mut inbox.entries), inbox.end)
+            (std::mem::take(&mut inbox.entries), inbox.end, inbox.added)
         };
         for entry in entries {
             if entry.lsn >= kept.segments_end {
@@ -100,7 +105,19 @@ impl Ledger {
             kept.index.apply(entry);
         }
         kept.end = end;
+        let mut inbox = lock(&self.inbox);
+        inbox.added -= added;
+        inbox.weight = kept.index.weight();
+        drop(inbox);
         kept
+    }
+
+    /// What the index weighs at most, without waiting for anybody.
+    pub(crate) fn greatest_weight(&self) -> Weight {
+        let inbox = lock(&self.inbox);
+        let mut weight = inbox.weight;
+        weight += inbox.added;
+        weight
     }
 
     /// A segment was given up.

@@ -51,7 +51,7 @@ const LEAST: u64 = 160 << 10;
 const LEAST_AHEAD: u64 = 64 << 10;
 
 /// What room is made in at most.
-const MOST_AHEAD: u64 = 32 << 20;
+const MOST_AHEAD: u64 = 64 << 20;
 
 impl Room {
     /// In this file, of which the pages with references have so many bytes.
@@ -75,23 +75,31 @@ impl Room {
             self.left.store(left - asked, Ordering::Relaxed);
             return Ok(());
         }
-        let needed = self.needed(core) + asked;
-        let wanted = needed + if asking == Asking::Sends { spared(needed) } else { 0 };
-        self.make(core, wanted, wanted + ahead(needed))?;
+        let wanted = |weight| {
+            let needed = self.needed(weight) + asked;
+            needed + if asking == Asking::Sends { spared(needed) } else { 0 }
+        };
+        // As long as there is much room, it is not worth while to enter what was written before.
+        let most = wanted(core.ledger.greatest_weight());
+        if self.extent.whole() >= most {
+            self.left.store(self.extent.whole() - most, Ordering::Relaxed);
+            return Ok(());
+        }
+        let wanted = wanted(self.weight(core));
+        self.make(core, wanted)?;
         self.left.store(self.extent.whole().saturating_sub(wanted), Ordering::Relaxed);
         Ok(())
     }
 
     /// Makes room ahead for what will be sent.
     pub(crate) fn prepare(&self, core: &Core) -> io::Result<()> {
-        let needed = self.needed(core);
-        let wanted = needed + spared(needed) + LEAST_AHEAD;
-        self.make(core, wanted, wanted + ahead(needed))
+        let needed = self.needed(self.weight(core));
+        self.make(core, needed + spared(needed) + ahead(core, needed) / 2)
     }
 
     /// Whether something can be sent.
     pub(crate) fn is_there(&self, core: &Core) -> bool {
-        let needed = self.needed(core);
+        let needed = self.needed(self.weight(core));
         self.extent.whole() >= needed + spared(needed) + LEAST_AHEAD / 2
     }
 
@@ -114,22 +122,28 @@ impl Room {
         state.fresh = 0;
     }
 
-    /// Gives back much more than is needed.
-    pub(crate) fn trim(&self, core: &Core) -> io::Result<()> {
-        let needed = self.needed(core);
-        let kept = needed + spared(needed) + 2 * ahead(needed);
-        if self.extent.whole() <= 2 * kept {
-            return Ok(());
-        }
-        self.extent.trim(kept)?;
+    /// Bytes that the file is to be cut to, when it has much more than is needed; sooner while sends wait for the disk.
+    pub(crate) fn too_long(&self, core: &Core) -> Option<u64> {
+        let needed = self.needed(self.weight(core));
+        let is_full = core.status.full().is_some();
+        let kept = needed + spared(needed) + if is_full { LEAST_AHEAD } else { ahead(core, needed) };
+        let most = if is_full { kept + kept / 2 } else { 4 * kept };
+        (self.extent.whole() > most).then_some(kept)
+    }
+
+    /// Gives back what is beyond so many bytes, as far as redb does not use it.
+    pub(crate) fn trim(&self, bytes: u64) -> io::Result<()> {
+        let trimmed = self.extent.trim(bytes);
         self.left.store(0, Ordering::Relaxed);
-        Ok(())
+        trimmed
+    }
+
+    fn weight(&self, core: &Core) -> Weight {
+        core.ledger.index(&core.segments).index.weight()
     }
 
     /// Bytes that the file has to have for the next checkpoint, and for the one after it.
-    fn needed(&self, core: &Core) -> u64 {
-        let kept = core.ledger.index(&core.segments);
-        let weight = kept.index.weight();
+    fn needed(&self, weight: Weight) -> u64 {
         let state = lock(&self.state);
         let next = pages_with(state.pages, state.fresh + weight.fresh, weight.references);
         let references = next + next.max(state.pages);
@@ -137,13 +151,13 @@ impl Room {
         LEAST + references + references / 32 + others
     }
 
-    /// Makes the file as long as is `wished`, or at least as `wanted`; what is kept for sends makes room for that.
-    fn make(&self, core: &Core, wanted: u64, wished: u64) -> io::Result<()> {
+    /// Makes the file so long, and some more if the disk has that; what is there for sends only is given up for it.
+    fn make(&self, core: &Core, wanted: u64) -> io::Result<()> {
         if self.extent.whole() >= wanted {
             return Ok(());
         }
         loop {
-            let mut made = self.extent.reserve(wished);
+            let mut made = self.extent.reserve(wanted + ahead(core, wanted));
             if made.as_ref().is_err_and(is_full) {
                 made = self.extent.reserve(wanted);
             }
@@ -170,9 +184,10 @@ fn most_needed(weight: Weight) -> u64 {
 
 /// What sends leave to others.
 fn spared(needed: u64) -> u64 {
-    needed / 16
+    LEAST_AHEAD + needed / 8
 }
 
-fn ahead(needed: u64) -> u64 {
-    (needed / 4).clamp(LEAST_AHEAD, MOST_AHEAD)
+/// Who writes much has segments that are long.
+fn ahead(core: &Core, needed: u64) -> u64 {
+    (needed.max(core.segments.max_file_length()) / 4).clamp(LEAST_AHEAD, MOST_AHEAD)
 }

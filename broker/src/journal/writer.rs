@@ -24,6 +24,9 @@ pub(crate) struct Writer {
     /// Whether what was submitted together goes on in the next batch.
     unfinished: bool,
     active: Option<(Segment, Arc<dyn DataFile>)>,
+    /// Up to where messages may be written without a look at what is kept back: what ends messages can go on for ever in
+    /// segments that are kept back, as long as no message is in them.
+    messages_until: Lsn,
     buffer: Vec<u8>,
 }
 
@@ -107,7 +110,18 @@ impl Writer {
             }
             active = Some((segment, file));
         }
-        Ok(Self { segments, epoch, end, durable: end, unfinished: false, active, buffer: Vec::new() })
+        let mut writer = Self {
+            segments,
+            epoch,
+            end,
+            durable: end,
+            unfinished: false,
+            active,
+            messages_until: Lsn(0),
+            buffer: Vec::new(),
+        };
+        writer.messages_until = writer.messages_until();
+        Ok(writer)
     }
 
     /// Writes all of it or, when that is [`WriteError::Full`], nothing. Nothing of it is durable before [`Writer::sync`].
@@ -122,9 +136,9 @@ impl Writer {
         // The first segment of all does not wait for what is to be kept back behind it.
         let kept_back = if claim == Claim::Ends || self.active.is_none() { 0 } else { Segments::RESERVE };
         let mut spares = Vec::new();
-        // A large file must not take the room of what is to be kept back either, and what stays must not be written where
-        // segments that are kept back have been begun: they are free again only if nothing in them lives.
-        if segments > 0 || (large > 0 && kept_back > 0) || claim == Claim::Moves {
+        let looks = self.end >= self.messages_until && parts.iter().any(Encoded::has_message);
+        // A large file must not take the room of what is to be kept back either.
+        if segments > 0 || (claim != Claim::Ends && (looks || (large > 0 && kept_back > 0))) {
             let taken = self.segments.take_spares(segments, kept_back);
             spares = taken.map_err(|error| self.of_new_file(self.segments.directory().into(), error))?;
         }
@@ -143,7 +157,20 @@ impl Writer {
                 return Err(error);
             }
         }
+        if segments > 0 || looks {
+            self.messages_until = self.messages_until();
+        }
         Ok(Written { entries, end: self.end })
+    }
+
+    fn messages_until(&self) -> Lsn {
+        match &self.active {
+            _ if self.segments.spares() >= Segments::RESERVE => Lsn(u64::MAX),
+            // What is kept back is made while the first one is written to. If it cannot be made, what ends these messages
+            // finds room in the rest: it may take a sector for each, of which the shortest message takes a fifth.
+            Some((segment, _)) if segment.base == Lsn(0) => Lsn(segment.length / 8),
+            _ => Lsn(0),
+        }
     }
 
     /// Makes all that was written durable, and says up to where that is.

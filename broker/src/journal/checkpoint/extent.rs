@@ -19,7 +19,7 @@ pub(crate) struct Extent {
     file: Arc<dyn DataFile>,
     /// Set when the process ends without closing it: nothing is written from then on.
     crashed: Arc<AtomicBool>,
-    /// Whether something is not on the disk for which redb asked, so that what is there is in doubt.
+    /// Whether a write or a sync failed, so that what is on the disk is in doubt. A later sync would not tell of it again.
     in_doubt: AtomicBool,
     /// Held by whoever changes how long the file is.
     lengths: Mutex<Lengths>,
@@ -61,9 +61,9 @@ impl Extent {
         if bytes <= lengths.whole {
             return Ok(());
         }
-        let file = self.changing()?;
+        self.changing()?;
         self.lengthen(&lengths, bytes)?;
-        file.sync_data()?;
+        self.sync()?;
         lengths.whole = bytes;
         Ok(())
     }
@@ -120,6 +120,9 @@ impl Extent {
     }
 
     fn doubting(&self, change: impl FnOnce(&dyn DataFile) -> io::Result<()>) -> io::Result<()> {
+        if self.is_in_doubt() {
+            return Err(io::Error::other("an earlier write or sync of it failed"));
+        }
         let changed = self.changing().and_then(change);
         if changed.is_err() {
             self.in_doubt.store(true, Ordering::Relaxed);

@@ -150,10 +150,30 @@ impl Checkpoint {
     /// As [`Checkpoint::write`].
     pub(crate) fn write_again(&mut self) -> io::Result<()> {
         let written = self.write_unwritten();
-        if written.is_err() && self.extent.is_in_doubt() {
+        self.mark_if_doubtful(written)
+    }
+
+    /// Has redb move what is at the end of the file to where there is room before it, so that the end can be given back.
+    ///
+    /// # Errors
+    /// What the operating system says; what was written stays.
+    pub(crate) fn compact(&mut self) -> io::Result<()> {
+        let Some(mut database) = self.database.take() else { return Err(io::Error::other("it is not open")) };
+        let compacted = database.compact().map_err(|error| match error {
+            redb::CompactionError::Storage(error) => io_error(error.into()),
+            other => io::Error::other(other.to_string()),
+        });
+        if compacted.is_ok() {
+            self.database = Some(database);
+        }
+        self.mark_if_doubtful(compacted.map(drop))
+    }
+
+    fn mark_if_doubtful(&self, changed: io::Result<()>) -> io::Result<()> {
+        if changed.is_err() && self.extent.is_in_doubt() {
             self.mark_doubtful();
         }
-        written
+        changed
     }
 
     fn write_unwritten(&mut self) -> io::Result<()> {

@@ -101,6 +101,7 @@ fn what_was_written_bit_by_bit_comes_back_whole() {
             assert_eq!(restored.find(stored), Some(reference));
         }
         assert_eq!(restored.live().count(), index.live().count());
+        assert_eq!(restored.weight(), index.weight(), "after record {number}");
         files = files.survive(Survival::OnlySynced);
     }
 }
@@ -215,4 +216,66 @@ fn a_process_that_ended_without_closing_it_writes_nothing_more() {
     drop(checkpoint);
     assert_eq!(files.operations(), before);
     assert!(open(&files).is_ok());
+}
+
+#[test]
+fn it_grows_into_what_is_kept_back_for_it_on_a_full_disk() {
+    let files = RecordedFiles::new();
+    let mut checkpoint = create(&files);
+    checkpoint.extent().reserve(1 << 20).unwrap();
+    files.limit(Some(0));
+    let mut index = Index::default();
+    let state =
+        DeliveryState { failed_deliveries: 1, not_before: Some(Timestamp(9)), conversion_failed: false };
+    (1..=3_000)
+        .for_each(|stored| index.apply(Entry { lsn: Lsn(stored), length: 1, change: append(stored, None) }));
+    let mut write = |index: &mut Index, tail| {
+        let written = checkpoint.write(Some(index.take_changes()), place(1, tail));
+        // Redb doubles its file, for which there is no room; when it opens it anew it finds that it is longer.
+        written.or_else(|_| checkpoint.write(None, place(1, tail))).unwrap();
+        checkpoint.measure().unwrap()
+    };
+    let pages = write(&mut index, 100);
+    assert!(pages <= index.weight().references * 9 / 8, "{pages}, {:?}", index.weight());
+    for stored in 1..=3_000 {
+        let change = Change::DeliveryState { stored: StoredId(stored), state };
+        index.apply(Entry { lsn: Lsn(stored), length: 1, change });
+    }
+    assert_eq!(write(&mut index, 200), pages, "a state makes no row longer");
+    (1..=3_000).for_each(|stored| {
+        let change = remove(stored, Removal::Acknowledged, None);
+        index.apply(Entry { lsn: Lsn(stored), length: 1, change });
+    });
+    write(&mut index, 300);
+    checkpoint.compact().unwrap();
+    checkpoint.extent().trim(0).unwrap();
+    assert!(checkpoint.extent().whole() < 256 << 10, "{}", checkpoint.extent().whole());
+    let (_, saved, found) = open(&files.survive(Survival::OnlySynced)).unwrap();
+    assert_eq!((saved.references.len(), found), (0, place(1, 300)));
+}
+
+#[test]
+fn a_power_cut_while_it_is_made_longer_or_cut_leaves_what_was_written() {
+    for operation in 1.. {
+        let files = RecordedFiles::new();
+        let mut checkpoint = create(&files);
+        let mut index = Index::default();
+        index.apply(Entry { lsn: Lsn(0), length: 100, change: append(1, None) });
+        checkpoint.write(Some(index.take_changes()), place(1, 100)).unwrap();
+        files.crash_at(files.operations() + operation, operation);
+        let changed = checkpoint.extent().reserve(3 << 20).and_then(|()| {
+            checkpoint.compact()?;
+            checkpoint.extent().trim(0)
+        });
+        for seed in 0..4 {
+            let survivors = files.survive(Survival::PowerCut { seed: operation * 4 + seed });
+            let (_, saved, found) =
+                open(&survivors).unwrap_or_else(|error| panic!("operation {operation}: {error}"));
+            assert_eq!((saved.references.len(), found), (1, place(1, 100)), "operation {operation}");
+        }
+        if changed.is_ok() {
+            assert!(operation > 3, "{operation}");
+            break;
+        }
+    }
 }

@@ -15,7 +15,7 @@ use corriere_core::{Destination, Timestamp};
 
 pub(crate) use changes::{Changes, Saved, SavedTransaction, TransactionChange};
 pub(crate) use producers::Producer;
-pub(crate) use weight::{Weight, greatest_weight};
+pub(crate) use weight::{Weight, greatest_weight, greatest_weight_of_transaction};
 
 use self::producers::Producers;
 use super::change::{Appended, Change, Entry};

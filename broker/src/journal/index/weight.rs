@@ -56,30 +56,30 @@ pub(super) fn of_operation(operation: &Operation) -> u64 {
         }
 }
 
-/// What a record that is to be written may add to the index at most.
+/// What a record that is to be written may add to the index at most, besides its transaction.
 pub(crate) fn greatest_weight(change: &Change) -> Weight {
     match change {
         Change::Append(appended) => of_appended(appended),
-        Change::Remove { transaction: Some(transaction), .. } => {
-            Weight { others: ROW + 16 + 10 + of_transaction(transaction), ..Weight::default() }
-        }
-        Change::Prepare(xid) => {
-            let transaction = StoreTransaction::Distributed(xid.clone());
-            Weight { others: of_transaction(&transaction), ..Weight::default() }
-        }
+        Change::Remove { transaction: Some(_), .. } => Weight { others: ROW + 16 + 10, ..Weight::default() },
         Change::Remove { transaction: None, .. }
         | Change::DeliveryState { .. }
+        | Change::Prepare(_)
         | Change::Commit(_)
         | Change::Rollback(_) => Weight::default(),
     }
+}
+
+/// What a transaction may add to it that something belongs to, or that is prepared.
+pub(crate) fn greatest_weight_of_transaction(id: &StoreTransaction) -> Weight {
+    Weight { others: of_transaction(id), ..Weight::default() }
 }
 
 fn of_appended(appended: &Appended) -> Weight {
     let references = ROW + REFERENCE + 16;
     let producer = appended.producer.as_ref().map_or(0, |(name, _)| of_producer(name));
     let mut others = of_queue(&appended.queue) + producer;
-    if let Some(transaction) = &appended.transaction {
-        others += of_transaction(transaction) + ROW + 16 + 23 + references + producer;
+    if appended.transaction.is_some() {
+        others += ROW + 16 + 23 + references + producer;
     }
     Weight { references, fresh: references, others }
 }
@@ -89,5 +89,13 @@ impl std::ops::AddAssign for Weight {
         self.references += other.references;
         self.fresh += other.fresh;
         self.others += other.others;
+    }
+}
+
+impl std::ops::SubAssign for Weight {
+    fn sub_assign(&mut self, other: Self) {
+        self.references -= other.references;
+        self.fresh -= other.fresh;
+        self.others -= other.others;
     }
 }

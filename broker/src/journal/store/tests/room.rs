@@ -281,10 +281,14 @@ fn a_prepared_transaction_that_found_no_room_for_its_commit_can_still_be_committ
         transaction: Some(transaction.clone()),
     }]);
     store.ok(vec![StoreOperation::Prepare(xid())]);
-    // Nothing is kept back yet.
+    // Somebody else has taken what was kept back.
+    while store.store.core.segments.give_up_spare(0).unwrap() {}
     let now: u64 = store.files.paths().iter().map(|path| store.files.contents(path).len() as u64).sum();
     store.files.limit(Some(now));
     let filled = fill(&store, 3);
+    // The rest of the segment is filled with ends of transactions that never began.
+    let refused = (1..100).find_map(|number| store.run(vec![StoreOperation::Commit(local(number))]).err());
+    assert!(matches!(refused, Some(StoreError::Full { .. })), "{refused:?}");
     for _ in 0..2 {
         let refused = store.run(vec![StoreOperation::Commit(transaction.clone())]).unwrap_err();
         assert!(matches!(refused, StoreError::Full { .. }), "{refused}");
@@ -295,4 +299,63 @@ fn a_prepared_transaction_that_found_no_room_for_its_commit_can_still_be_committ
     store.ok(vec![StoreOperation::Commit(transaction)]);
     let store = store.crash(Survival::OnlySynced);
     assert_eq!(names(&store.store.recover()), [filled, vec![2]].concat());
+}
+
+/// A store that somebody else has left no room, not even what was kept back; its messages are these.
+fn crowded(files: &RecordedFiles, store: &JournalStore) -> Vec<u64> {
+    let run = |operations| {
+        let outcome = submit(store, operations);
+        store.step();
+        outcome.recv_timeout(Duration::from_secs(60)).expect("it does not hang")
+    };
+    let sent: Vec<u64> = (1..=20).collect();
+    sent.iter().for_each(|stored| run(send(*stored)).unwrap());
+    while store.core.segments.give_up_spare(0).unwrap() {}
+    let now: u64 = files.paths().iter().map(|path| files.contents(path).len() as u64).sum();
+    files.limit(Some(now));
+    let refused = (1..100).find_map(|number| run(vec![StoreOperation::Commit(local(number))]).err());
+    assert!(matches!(refused, Some(StoreError::Full { .. })), "{refused:?}");
+    sent
+}
+
+#[test]
+fn an_acknowledgement_that_finds_no_room_at_all_is_written_once_there_is_some() {
+    let store = Stepwise::new();
+    let sent = crowded(&store.files, &store.store);
+    let outcomes: Vec<_> = sent.iter().map(|stored| submit(&store.store, remove(*stored))).collect();
+    store.store.step();
+    assert!(outcomes.iter().all(|outcome| outcome.try_recv().is_err()), "they wait");
+    assert!(matches!(store.run(send(100)), Err(StoreError::Full { .. })));
+    store.files.limit(None);
+    store.store.step();
+    for outcome in outcomes {
+        assert_eq!(outcome.try_recv().unwrap(), Ok(()));
+    }
+    let store = store.crash(Survival::Process);
+    assert_eq!(names(&store.store.recover()), [0; 0]);
+}
+
+#[test]
+fn an_acknowledgement_that_waits_for_room_is_told_when_the_store_ends() {
+    let store = Stepwise::new();
+    let sent = crowded(&store.files, &store.store);
+    let outcome = submit(&store.store, remove(1));
+    store.store.step();
+    store.store.close();
+    assert!(matches!(outcome.try_recv().unwrap(), Err(StoreError::Full { .. })));
+    let store = Stepwise::on(store.files.survive(Survival::OnlySynced));
+    assert_eq!(names(&store.store.recover()), sent);
+}
+
+#[test]
+fn an_acknowledgement_that_waits_for_room_goes_on_by_itself() {
+    let files = RecordedFiles::new();
+    let store = JournalStore::open(Arc::new(files.clone()), options()).unwrap();
+    let outcomes: Vec<_> =
+        crowded(&files, &store).into_iter().map(|stored| submit(&store, remove(stored))).collect();
+    files.limit(None);
+    for outcome in outcomes {
+        assert_eq!(outcome.recv_timeout(Duration::from_secs(60)).expect("it does not hang"), Ok(()));
+    }
+    store.close();
 }
