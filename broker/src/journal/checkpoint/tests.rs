@@ -230,9 +230,9 @@ fn it_grows_into_what_is_kept_back_for_it_on_a_full_disk() {
     (1..=3_000)
         .for_each(|stored| index.apply(Entry { lsn: Lsn(stored), length: 1, change: append(stored, None) }));
     let mut write = |index: &mut Index, tail| {
-        let written = checkpoint.write(Some(index.take_changes()), place(1, tail));
+        let written = checkpoint.write(index.take_changes(), place(1, tail));
         // Redb doubles its file, for which there is no room; when it opens it anew it finds that it is longer.
-        written.or_else(|_| checkpoint.write(None, place(1, tail))).unwrap();
+        written.or_else(|_| checkpoint.write_again()).unwrap();
         checkpoint.measure().unwrap()
     };
     let pages = write(&mut index, 100);
@@ -261,7 +261,7 @@ fn a_power_cut_while_it_is_made_longer_or_cut_leaves_what_was_written() {
         let mut checkpoint = create(&files);
         let mut index = Index::default();
         index.apply(Entry { lsn: Lsn(0), length: 100, change: append(1, None) });
-        checkpoint.write(Some(index.take_changes()), place(1, 100)).unwrap();
+        checkpoint.write(index.take_changes(), place(1, 100)).unwrap();
         files.crash_at(files.operations() + operation, operation);
         let changed = checkpoint.extent().reserve(3 << 20).and_then(|()| {
             checkpoint.compact()?;
