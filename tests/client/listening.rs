@@ -363,3 +363,49 @@ async fn a_listener_whose_message_cannot_be_settled_any_more_says_so_and_the_mes
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_listener_with_a_backlog_lets_another_one_of_its_session_have_its_turn() {
+    let broker = TestBroker::start();
+    let (busy, idle) = (queue("busy"), queue("idle"));
+    let session = broker.session(Auto).await;
+    let busy_consumer = session.create_consumer(&busy).await.unwrap();
+    let idle_consumer = session.create_consumer(&idle).await.unwrap();
+    broker.send_numbered(&busy, 12).await;
+    let handled = Arc::new(AtomicUsize::new(0));
+    let (count, observer) = (Arc::clone(&handled), Arc::clone(&handled));
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let tell = Mutex::new(Some(tell));
+    let gate = Arc::new(Semaphore::new(0));
+    let opened = Arc::clone(&gate);
+    busy_consumer
+        .set_message_listener(move |_| {
+            let (count, opened) = (Arc::clone(&count), Arc::clone(&opened));
+            async move {
+                opened.acquire().await?.forget();
+                count.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+        })
+        .unwrap();
+    idle_consumer
+        .set_message_listener(move |_| {
+            if let Some(tell) = tell.lock().unwrap().take() {
+                let _ = tell.send(observer.load(Ordering::Relaxed));
+            }
+            async { Ok(()) }
+        })
+        .unwrap();
+    // The busy one is in its first handler, and the other one waits for its turn.
+    others_run().await;
+    broker.send(&idle, ["x"]).await;
+    others_run().await;
+    gate.add_permits(12);
+    assert_eq!(within(told).await.unwrap(), 1, "handled before the other one had its turn");
+    within(async {
+        while handled.load(Ordering::Relaxed) < 12 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}

@@ -412,3 +412,19 @@ async fn sends_to_a_topic_are_published_by_the_commit() {
     session.commit().await.unwrap();
     assert_eq!(see(&subscriber, 1).await, [first("m1")]);
 }
+
+#[tokio::test]
+async fn a_send_that_is_dropped_while_it_lets_others_run_makes_the_transaction_rollback_only() {
+    let broker = TestBroker::start();
+    let session = broker.session(Transacted).await;
+    let producer = session.create_producer(Some(&queue("q"))).await.unwrap();
+    let mut dropped = 0;
+    for number in 1..=40 {
+        let message = Message::text(format!("m{number}"));
+        let mut sending = Box::pin(producer.send(&message));
+        let is_ready = poll_fn(|context| Poll::Ready(sending.as_mut().poll(context).is_ready())).await;
+        dropped += u32::from(!is_ready);
+    }
+    assert!(dropped > 0, "a sender that never waits would keep its thread");
+    session.commit().await.unwrap_err();
+}

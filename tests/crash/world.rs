@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use corriere_broker::Settings;
 use corriere_broker::files::Survival;
-use corriere_broker::machine::{Batch, BatchId, ConnectionKey, Effects, Input, Machine, Ticket};
+use corriere_broker::machine::{Batch, BatchId, ConnectionKey, Effects, Input, Machine, SlotNote, Ticket};
 use corriere_broker::store::{
     Attempt, AttemptSlot, MessageStore, StoreError, StoreEvent, StoreOperation, StoredId,
 };
@@ -278,7 +278,7 @@ impl World {
 
     fn perform(&mut self, effects: Effects) -> Judgement {
         self.wake_at = effects.wake_at;
-        for (slot, attempt) in effects.attempts {
+        for SlotNote { slot, attempt, .. } in effects.attempts {
             if !self.is_over() {
                 self.log.push(format!("    note {slot:?} {attempt:?}"));
                 self.notes.push(Note { slot, attempt });

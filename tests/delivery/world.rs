@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::describe;
 use crate::ledger::Ledger;
 use crate::operations::Misuse;
-use corriere_broker::machine::{ConnectionKey, Input, Machine, Ticket};
+use corriere_broker::machine::{ConnectionKey, Input, Machine, SlotNote, Ticket};
 use corriere_broker::store::Recovered;
 use corriere_broker::store::{
     Arrival, Attempt, AttemptSlot, StoreError, StoreOperation, StoreTransaction, StoredId,
@@ -270,7 +270,7 @@ impl World {
         self.wake_at = effects.wake_at;
         self.model.check(&effects, &self.machine)?;
         self.loads.extend(&effects.load);
-        for (slot, attempt) in &effects.attempts {
+        for SlotNote { slot, attempt, .. } in &effects.attempts {
             match attempt {
                 Some(attempt) => self.slots.insert(*slot, *attempt),
                 None => self.slots.remove(slot),

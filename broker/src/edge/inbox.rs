@@ -1,5 +1,6 @@
 //! What was posted to the broker and is not taken yet, and who takes it.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -22,25 +23,42 @@ pub(super) enum Posted {
 #[derive(Debug, Default)]
 pub(super) struct Inbox(Mutex<State>);
 
+/// What becomes of something that was posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Post {
+    /// The caller is the driver from now on.
+    Drive,
+    /// There is a driver, who will come to it.
+    Left,
+    /// The same, but much is posted already: the caller is to take some, so that it posts no faster than is taken.
+    TakeSome,
+}
+
+/// So much may wait for the driver before who posts has to take some.
+const BACKLOG: usize = 1_024;
+
 #[derive(Debug, Default)]
 struct State {
-    posted: Vec<Posted>,
+    posted: VecDeque<Posted>,
     /// The thread that takes what is posted and performs what comes of it.
     driver: Option<ThreadId>,
 }
 
 impl Inbox {
-    /// Says whether the caller is the driver from now on. Otherwise there is one, who will come to it.
     #[must_use]
-    pub(super) fn post(&self, posted: Posted) -> bool {
+    pub(super) fn post(&self, posted: Posted) -> Post {
         let mut state = self.lock();
-        state.posted.push(posted);
-        state.begin()
+        state.posted.push_back(posted);
+        match state.begin() {
+            true => Post::Drive,
+            false if state.posted.len() > BACKLOG => Post::TakeSome,
+            false => Post::Left,
+        }
     }
 
     /// The same for what need not be taken at once, as more is about to be posted.
     pub(super) fn post_ahead(&self, posted: Posted) {
-        self.lock().posted.push(posted);
+        self.lock().posted.push_back(posted);
     }
 
     /// Makes the caller the driver, if there is none.
@@ -49,9 +67,19 @@ impl Inbox {
         self.lock().begin()
     }
 
-    /// Takes all that is posted; `empty` is put in its place, for its memory.
-    pub(super) fn take(&self, empty: Vec<Posted>) -> Vec<Posted> {
-        std::mem::replace(&mut self.lock().posted, empty)
+    /// Moves up to `most` of what is posted to `taken`.
+    pub(super) fn take(&self, most: usize, taken: &mut Vec<Posted>) {
+        let mut state = self.lock();
+        let count = state.posted.len().min(most);
+        taken.extend(state.posted.drain(..count));
+        if state.posted.is_empty() {
+            // A burst does not keep its memory for ever.
+            state.posted.shrink_to(BACKLOG);
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().posted.len()
     }
 
     /// The driver ends, unless something is posted.
@@ -67,10 +95,6 @@ impl Inbox {
     /// The driver leaves what there is to the next one.
     pub(super) fn end(&self) {
         self.lock().driver = None;
-    }
-
-    pub(super) fn has_posted(&self) -> bool {
-        !self.lock().posted.is_empty()
     }
 
     pub(super) fn driver(&self) -> Option<ThreadId> {

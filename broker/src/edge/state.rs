@@ -67,6 +67,8 @@ pub(super) enum Work {
     Confirm(Confirmer, Outcome),
     /// Says that a send was refused because memory or the store is full.
     Warn(ProviderError),
+    /// Says why the broker has failed.
+    Fail(ProviderError),
     /// Lets go of a sink, whose own end may call back.
     Release(Arc<dyn DeliverySink>),
     /// Says by their end that the connection is lost.

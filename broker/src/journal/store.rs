@@ -30,6 +30,9 @@ use crate::store::{
     StoreTransaction, StoreWatcher, StoredId,
 };
 
+/// How many batches of the express lane one call writes, one after the other.
+const EXPRESSES: usize = 16;
+
 /// Keeps messages in a journal.
 ///
 /// One thread at a time writes what was submitted, one of the store's or one that submits; all that waits is the next
@@ -238,10 +241,14 @@ impl Core {
     pub(crate) fn write_express(&self) {
         // Whoever finds it locked leaves what is there to the one who has it, who looks again after unlocking it: a look
         // that finds nothing counts only while it is free.
-        while self.pending.has_express() {
+        for turn in 1.. {
+            if !self.pending.has_express() {
+                return;
+            }
             let Some(mut committer) = try_lock(&self.committer) else { return };
             let Some(mut batch) = self.pending.take_express() else { continue };
-            if committer.takes_express(self, &batch) {
+            // Others may bring more and more: then it is the writer's.
+            if turn <= EXPRESSES && committer.takes_express(self, &batch) {
                 let done = committer.turn(self, &mut batch, false);
                 drop(committer);
                 self.status.tell();
@@ -249,7 +256,8 @@ impl Core {
             } else {
                 self.pending.put_in_line(batch);
                 drop(committer);
-                self.lead();
+                self.pending.try_again();
+                return;
             }
         }
     }
@@ -341,17 +349,23 @@ impl Core {
     /// Writes all that waits, and makes all of it durable.
     pub(crate) fn finish(&self) {
         loop {
-            // What was taken from the express lane before the end is written, or in line, when this can be locked.
-            drop(lock(&self.committer));
             self.write_express();
-            let mut batch = self.pending.take(Batch::default());
-            if batch.waiting.is_empty() {
+            let (mut batch, is_over) = {
+                // Whoever has taken something from the express lane has written it, or put it in line, when this can be locked.
+                let _committer = lock(&self.committer);
+                let batch = self.pending.take(Batch::default());
+                let is_over = batch.waiting.is_empty() && !self.pending.has_express();
+                (batch, is_over)
+            };
+            if is_over {
                 if self.pending.is_unsynced() {
                     let _ = self.sync_all();
                 }
                 break;
             }
-            self.turn(&mut batch, true);
+            if !batch.waiting.is_empty() {
+                self.turn(&mut batch, true);
+            }
         }
         self.ledger.serve(&self.segments);
     }
@@ -373,6 +387,8 @@ impl Core {
         let path = recovery::checkpoint_path(&self.options.directory);
         let checked = self.hold.check().and_then(|()| {
             let active = lock(&self.committer).active();
+            // Nobody can have written what came into the express lane meanwhile.
+            self.write_express();
             active.map_or(Ok(()), |(path, file)| self.hold.check_is(&*file, &path, &path))
         });
         let checked = checked.and_then(|()| self.hold.check_is(checkpoint.extent().file(), &path, &path));

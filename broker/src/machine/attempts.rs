@@ -6,7 +6,8 @@
 //! more of it than was: the message came back uncounted, or a transaction was prepared that settles it.
 //!
 //! A client that is in this process hands over by the [`Mark`] of the delivery, which is noted by its own call, while the
-//! machine is told later. Should the machine have the slot written in between, it has it written again when it is told.
+//! machine is told later. What the machine has written in between says up to which hand-over it knows ([`SlotNote`]), and is
+//! not written over a later one.
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,19 @@ use super::Machine;
 use super::queue::{Entry, Position};
 use super::subscription::{Subscription, SubscriptionKey};
 use crate::store::{Attempt, AttemptSlot, StoredId};
+
+/// What a slot is to say from now on, unless its consumer has noted a later hand-over there itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotNote {
+    /// The slot.
+    pub slot: AttemptSlot,
+    /// What it is to say; `None` clears it.
+    pub attempt: Option<Attempt>,
+    /// Whose slot it is.
+    pub subscription: SubscriptionKey,
+    /// The last delivery of which the machine knows that it was handed over.
+    pub handed_over: u64,
+}
 
 /// The attempt that a delivery with this mark is, and where it is noted.
 pub(crate) fn attempt_of(mark: Mark) -> (AttemptSlot, Attempt) {
@@ -83,13 +97,8 @@ impl Machine {
     pub(super) fn slot_was_noted(&mut self, key: SubscriptionKey) {
         let Some(subscription) = self.subscriptions.get(&key) else { return };
         let Some(noted) = self.in_hands(subscription) else { return };
-        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
-        subscription.noted = Some(noted);
-        // What was written since then may have come after it.
-        if std::mem::take(&mut subscription.slot_was_written)
-            && let Some(slot) = subscription.slot
-        {
-            self.effects.attempts.push((slot, Some(noted.attempt)));
+        if let Some(subscription) = self.subscriptions.get_mut(&key) {
+            subscription.noted = Some(noted);
         }
     }
 
@@ -104,9 +113,9 @@ impl Machine {
     fn write_slot(&mut self, key: SubscriptionKey, noted: Option<Noted>) {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
         subscription.noted = noted;
-        subscription.slot_was_written = true;
         let slot = *subscription.slot.get_or_insert_with(|| self.slots.take());
-        self.effects.attempts.push((slot, noted.map(|noted| noted.attempt)));
+        let (attempt, handed_over) = (noted.map(|noted| noted.attempt), subscription.handed_over());
+        self.effects.attempts.push(SlotNote { slot, attempt, subscription: key, handed_over });
     }
 
     /// Clears a slot of which recovery would make more than was.

@@ -42,10 +42,12 @@ use std::sync::Arc;
 use corriere_core::provider::ProviderError;
 use corriere_core::{Destination, MessageId, RedeliveryPolicy, Timestamp};
 
+pub use attempts::SlotNote;
 pub(crate) use attempts::attempt_of;
 pub use bodies::SetAside;
 pub use snapshot::{Page, Shown};
 pub use step::{Batch, BatchId, ConnectionKey, Effects, Input, Ticket};
+pub use subscription::SubscriptionKey;
 
 use crate::counts::Counts;
 use crate::settings::Settings;
@@ -59,7 +61,7 @@ use producers::Producers;
 use queue::{Queue, QueueKey};
 use serving::Unserved;
 use step::OnStored;
-use subscription::{Subscription, SubscriptionKey};
+use subscription::Subscription;
 use time_index::TimeIndex;
 use topic::{Topic, TopicKey};
 use transaction::{Transaction, TransactionKey};

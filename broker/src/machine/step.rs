@@ -7,6 +7,7 @@ use corriere_core::provider::{Capability, Cause, Command, Confirmation, Dispatch
 use corriere_core::{Message, Timestamp};
 
 use super::Machine;
+use super::attempts::SlotNote;
 use super::bodies::SetAside;
 use super::connection::Connection;
 use super::memory::Held;
@@ -16,7 +17,7 @@ use super::sending::Target;
 use super::time_index::Timer;
 use super::transaction::{TransactionKey, unknown};
 use super::two_phase::Ending;
-use crate::store::{Attempt, AttemptSlot, StoreError, StoreOperation, StoredId};
+use crate::store::{StoreError, StoreOperation, StoredId};
 
 /// A connection, numbered by the edge and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -89,7 +90,7 @@ pub struct Effects {
     /// Batches for the store, each of which is answered by [`Input::Stored`].
     pub store: Vec<Batch>,
     /// What slots of [`MessageStore::note_attempt`](crate::store::MessageStore::note_attempt) say from now on.
-    pub attempts: Vec<(AttemptSlot, Option<Attempt>)>,
+    pub attempts: Vec<SlotNote>,
     /// Messages whose bodies are to be read back, each of which is answered by [`Input::Loaded`].
     pub load: Vec<StoredId>,
     /// Messages that could not be read back, to be told to who runs the broker.

@@ -12,7 +12,7 @@ use super::step::ConnectionKey;
 use crate::store::AttemptSlot;
 
 /// A subscription of a connection.
-pub(super) type SubscriptionKey = (ConnectionKey, SubscriptionId);
+pub type SubscriptionKey = (ConnectionKey, SubscriptionId);
 
 /// A consumer, from its opening until it is closed and all that it was handed is settled.
 #[derive(Debug)]
@@ -33,8 +33,6 @@ pub(super) struct Subscription {
     /// Its slot for what it was handed, and what that says.
     pub(super) slot: Option<AttemptSlot>,
     pub(super) noted: Option<Noted>,
-    /// Whether the machine had the slot written since the last hand-over.
-    pub(super) slot_was_written: bool,
     credit: CreditState,
     in_flight: BTreeMap<u64, Delivered>,
     last_number: u64,
@@ -92,7 +90,6 @@ impl Subscription {
             is_closed: false,
             slot: None,
             noted: None,
-            slot_was_written: false,
             credit,
             in_flight: BTreeMap::new(),
             last_number: 0,
@@ -171,6 +168,11 @@ impl Subscription {
     /// Whether the delivery of this number reached the application.
     pub(super) fn was_handed_over(&self, number: u64) -> bool {
         number <= self.handed_over
+    }
+
+    /// The number of the delivery that reached the application last.
+    pub(super) fn handed_over(&self) -> u64 {
+        self.handed_over
     }
 
     /// The delivery that reached the application last, unless it is settled.

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 
+mod driving;
 mod performing;
 mod reaching;
 mod storing;

@@ -175,15 +175,19 @@ pub(crate) async fn open_sender(connection: &dyn ProviderConnection) {
 }
 
 pub(crate) async fn open_reader(connection: &dyn ProviderConnection) {
-    let subscribe = Subscribe {
+    assert_eq!(within(connection.submit(Command::OpenSubscription(Box::new(reader(10))))).await, DONE);
+}
+
+/// Subscription 1, to the orders.
+pub(crate) fn reader(prefetch: u32) -> Subscribe {
+    Subscribe {
         subscription: SubscriptionId(1),
         session: SessionId(1),
         destination: orders(),
-        credit: Credit::Window { prefetch: 10, extension: None },
+        credit: Credit::Window { prefetch, extension: None },
         selector: None,
         no_local: false,
         durable_name: None,
         redelivery: None,
-    };
-    assert_eq!(within(connection.submit(Command::OpenSubscription(Box::new(subscribe)))).await, DONE);
+    }
 }

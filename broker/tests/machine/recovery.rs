@@ -1,7 +1,7 @@
 //! The start on what a store brings back, and what is noted for it.
 
 use corriere_broker::Settings;
-use corriere_broker::machine::{Input, Machine};
+use corriere_broker::machine::{Input, Machine, SlotNote};
 use corriere_broker::store::{
     Attempt, AttemptSlot, DeliveryState, Recovered, RecoveredMessage, RecoveredQueue, StoreOperation,
     StoredId, Totals,
@@ -222,7 +222,7 @@ fn a_slot_is_used_again_when_its_consumer_is_gone() {
 }
 
 #[test]
-fn a_hand_over_that_its_client_noted_is_written_again_only_behind_a_write_of_the_machine() {
+fn what_the_machine_writes_in_a_slot_says_which_hand_over_it_knows() {
     let mut world = World::new();
     let (connection, orders) = (world.connect(), queue("orders"));
     let consumer = world.consumer(connection, &orders, window(9));
@@ -230,21 +230,29 @@ fn a_hand_over_that_its_client_noted_is_written_again_only_behind_a_write_of_the
         world.send(connection, message(&orders, sequence));
     }
     let delivered = world.received(consumer);
-    let hand_over = |world: &mut World, number: u64, mark| {
-        let subscription = consumer.subscription;
-        world.done(connection, Command::HandedOver { subscription, number, mark });
-        std::mem::take(&mut world.attempts)
-    };
-    let attempt = |stored| Some(Attempt { stored: StoredId(stored), delivery: 1 });
-    assert_eq!(hand_over(&mut world, 1, delivered[0].mark), [], "its client has written it");
+    let marks: Vec<_> = delivered.iter().filter_map(|dispatch| dispatch.mark).collect();
+    assert_eq!(
+        marks.iter().map(|mark| (mark.slot, mark.message)).collect::<Vec<_>>(),
+        [(0, 1), (0, 2), (0, 3), (0, 4)]
+    );
+    let subscription = consumer.subscription;
+    let handed_over = |number, mark| Command::HandedOver { subscription, number, mark };
+    world.done(connection, handed_over(1, Some(marks[0])));
+    assert_eq!(world.notes, [], "its client has written it");
     let cause = Cause { kind: CauseKind::Resource, ..Cause::failure("no room") };
     world.ack(consumer, 1, 1, AckKind::Redelivered { delay: None, cause });
-    assert_eq!(std::mem::take(&mut world.attempts), [(AttemptSlot(0), None)], "it came back uncounted");
-    // The client may have noted the next one before that was written.
+    let note = |attempt, handed_over| SlotNote {
+        slot: AttemptSlot(0),
+        attempt,
+        subscription: (connection, subscription),
+        handed_over,
+    };
+    assert_eq!(std::mem::take(&mut world.notes), [note(None, 1)], "it came back uncounted");
     world.advance(std::time::Duration::from_secs(1));
     let delivered = world.received(consumer);
-    assert_eq!(hand_over(&mut world, delivered[0].number, delivered[0].mark), [(AttemptSlot(0), attempt(1))]);
-    world.ack(consumer, delivered[0].number, delivered[0].number, AckKind::Standard);
-    assert_eq!(hand_over(&mut world, delivered[1].number, delivered[1].mark), []);
-    assert_eq!(delivered[1].mark.map(|mark| (mark.slot, mark.message, mark.delivery)), Some((0, 2, 1)));
+    world.done(connection, handed_over(delivered[0].number, delivered[0].mark));
+    assert_eq!(world.notes, [], "its client has written it, and wins over what came before");
+    world.done(connection, handed_over(delivered[1].number, None));
+    let attempt = Some(Attempt { stored: StoredId(2), delivery: 1 });
+    assert_eq!(world.notes, [note(attempt, delivered[1].number)]);
 }

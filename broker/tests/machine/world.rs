@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use corriere_broker::machine::{Batch, BatchId, ConnectionKey, Effects, Input, Machine, SetAside, Ticket};
+use corriere_broker::machine::{
+    Batch, BatchId, ConnectionKey, Effects, Input, Machine, SetAside, SlotNote, Ticket,
+};
 use corriere_broker::store::{Attempt, AttemptSlot, Recovered, StoreError, StoreOperation, StoredId};
 use corriere_broker::{Counts, Settings};
 use corriere_core::provider::{
@@ -42,7 +44,9 @@ pub(crate) struct World {
     /// What is to be read back.
     pub(crate) loads: Vec<StoredId>,
     pub(crate) set_aside: Vec<SetAside>,
-    /// What slots were told, in order.
+    /// What slots were to say, in order, and of which hand-over the machine knew.
+    pub(crate) notes: Vec<SlotNote>,
+    /// The same, plainly.
     pub(crate) attempts: Vec<(AttemptSlot, Option<Attempt>)>,
     outcomes: BTreeMap<Ticket, Outcome>,
     inboxes: BTreeMap<(ConnectionKey, SubscriptionId), Vec<Dispatch>>,
@@ -134,6 +138,7 @@ impl World {
             machine,
             loads: Vec::new(),
             set_aside: Vec::new(),
+            notes: Vec::new(),
             attempts: Vec::new(),
             now: Timestamp(1_000_000),
             unstored: VecDeque::new(),
@@ -165,7 +170,8 @@ impl World {
         }
         self.loads.extend(effects.load);
         self.set_aside.extend(effects.set_aside);
-        self.attempts.extend(effects.attempts);
+        self.notes.extend(effects.attempts.iter().copied());
+        self.attempts.extend(effects.attempts.iter().map(|note| (note.slot, note.attempt)));
         for (connection, batch) in effects.deliveries {
             assert!(!batch.is_empty(), "a delivery of nothing");
             for dispatch in batch {

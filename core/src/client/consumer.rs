@@ -170,7 +170,7 @@ impl Consumer {
         };
         if self.has_listener.load(Ordering::Acquire) && !session.handlers().is_current() {
             // Turns are given in the order of asking, so busy listeners of the session's other consumers hold up nothing.
-            drop(session.listener_turn().lock_owned().await);
+            drop(session.listener_turn().take().await);
         }
         match receipt.await {
             // With its session or connection the subscription is gone already.

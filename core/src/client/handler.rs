@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, MutexGuard, Notify};
 
 use super::Session;
 
@@ -95,6 +95,35 @@ impl Handlers {
             }
             idle.await;
         }
+    }
+}
+
+/// Taken by one message listener of a session after the other, in the order of asking.
+#[derive(Debug, Default)]
+pub(super) struct ListenerTurn {
+    turn: Mutex<()>,
+    waiting: AtomicUsize,
+}
+
+impl ListenerTurn {
+    /// Waits for it. Dropping the future leaves it to others.
+    pub(super) async fn take(&self) -> MutexGuard<'_, ()> {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        let _waiting = Waiting(&self.waiting);
+        self.turn.lock().await
+    }
+
+    /// Whether somebody waits for it.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.waiting.load(Ordering::Acquire) > 0
+    }
+}
+
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

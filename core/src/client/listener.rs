@@ -11,7 +11,7 @@ use super::{AcknowledgeMode, Delivery, Release, Session};
 use crate::panic::catch_panic;
 use crate::provider::Cause;
 
-/// How many messages a listener handles before another one of its session may.
+/// How many messages a listener handles before it lets other tasks run.
 const TURN: usize = 16;
 
 /// What a message listener may fail with.
@@ -26,14 +26,14 @@ where
     while receiver.backlog(&session).await {
         let Some(turn) = session.upgrade().map(|session| session.listener_turn()) else { return };
         // One listener of the session at a time.
-        let _turn = turn.lock_owned().await;
+        let _turn = turn.take().await;
         let Some(session) = session.upgrade().map(|session| Session::of(&session)) else { return };
         // The handler is at work before it has a message, so that no close finds one without the other.
         session.run_handler(handle_some(&session, &receiver, &listener)).await;
     }
 }
 
-/// Handles what is there, one message after the other, and then lets other listeners of the session have their turn.
+/// Handles what is there, one message after the other, until another listener of the session wants its turn.
 async fn handle_some<F, R>(session: &Session, receiver: &Receiver, listener: &F)
 where
     F: Fn(Delivery) -> R,
@@ -45,6 +45,9 @@ where
             return;
         };
         handle(listener, delivery).await;
+        if session.inner().listener_turn().is_wanted() {
+            return;
+        }
     }
     // A handler that never waits must not keep others from their turn.
     yield_now().await;

@@ -121,6 +121,13 @@ impl RecordedFiles {
         self.state().limit = bytes;
     }
 
+    /// Has no room for more than there is now.
+    pub fn fill(&self) {
+        let mut state = self.state();
+        let used = state.names.iter().map(|(_, node)| lock(node).length()).sum();
+        state.limit = Some(used);
+    }
+
     /// Has a directory be on a device of its own: no file is renamed over its edge.
     pub fn put_on_device(&self, directory: impl AsRef<Path>) {
         self.state().devices.insert(directory.as_ref().to_owned());

@@ -9,12 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
-use tokio::sync::Mutex as AsyncMutex;
-
 use self::settlement::HandedOver;
 use super::buffer::{Buffer, lock};
 use super::connection::ConnectionInner;
-use super::handler::Handlers;
+use super::handler::{Handlers, ListenerTurn};
 use super::producer::ProducerIdentity;
 use super::{Connection, Consumer, Producer, SendOptions};
 use crate::destination::Destination;
@@ -39,8 +37,7 @@ pub(super) struct SessionInner {
     mode: AcknowledgeMode,
     phase: AtomicU8,
     handlers: Handlers,
-    /// Taken by one message listener after the other.
-    listener_turn: Arc<AsyncMutex<()>>,
+    listener_turn: Arc<ListenerTurn>,
     state: Mutex<SessionState>,
 }
 
@@ -291,7 +288,7 @@ impl SessionInner {
         &self.handlers
     }
 
-    pub(super) fn listener_turn(&self) -> Arc<AsyncMutex<()>> {
+    pub(super) fn listener_turn(&self) -> Arc<ListenerTurn> {
         Arc::clone(&self.listener_turn)
     }
 

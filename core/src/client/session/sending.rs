@@ -1,5 +1,6 @@
 //! Sends of a session, over whichever producer.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use tokio::task::yield_now;
@@ -14,8 +15,12 @@ use crate::id::{MessageId, ProducerId, TransactionId};
 use crate::message::Message;
 use crate::provider::{Command, Receipt, SendMessage};
 
-/// After so many sends a producer lets other tasks of its thread run.
-const UNINTERRUPTED: u64 = 8;
+/// After so many sends of its tasks a thread runs others.
+const UNINTERRUPTED: u32 = 8;
+
+thread_local! {
+    static SENT: Cell<u32> = const { Cell::new(0) };
+}
 
 impl SessionInner {
     pub(in crate::client) fn open_producer(
@@ -54,7 +59,7 @@ impl SessionInner {
                 self.submit_send(producer, destination, message, options, None)
             };
             receipt.await?;
-            let_others_run(&id).await;
+            let_others_run().await;
             return Ok(id);
         }
         let (id, receipt, transaction) = {
@@ -70,8 +75,9 @@ impl SessionInner {
         let mut unfinished = UnfinishedSend { session: self, transaction, failure };
         match receipt.await {
             Ok(_) => {
+                // Dropped here it is a send that was dropped, like any other.
+                let_others_run().await;
                 unfinished.failure = None;
-                let_others_run(&id).await;
                 Ok(id)
             }
             Err(error) => {
@@ -103,8 +109,10 @@ impl SessionInner {
 
 /// A send that need not wait, as nothing is in its way or as it wrote and synced by itself, must not keep the tasks that it
 /// woke on its thread from running, first of all the one that receives the message.
-async fn let_others_run(sent: &MessageId) {
-    if sent.sequence.is_multiple_of(UNINTERRUPTED) {
+async fn let_others_run() {
+    let sent = SENT.get().wrapping_add(1);
+    SENT.set(sent);
+    if sent.is_multiple_of(UNINTERRUPTED) {
         yield_now().await;
     }
 }

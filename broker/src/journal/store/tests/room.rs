@@ -312,8 +312,7 @@ fn fill_up(files: &RecordedFiles, store: &JournalStore, from: u64) -> Vec<u64> {
     let refused = (1..1_000).find_map(|number| {
         // Each time, as the housekeeper may have made one in between.
         while store.core.segments.give_up_spare(0).unwrap() {}
-        let now: u64 = files.paths().iter().map(|path| files.contents(path).len() as u64).sum();
-        files.limit(Some(now));
+        files.fill();
         run(vec![StoreOperation::Commit(local(number))]).err()
     });
     assert!(matches!(refused, Some(StoreError::Full { .. })), "{refused:?}");

@@ -265,3 +265,20 @@ fn a_store_that_is_dropped_by_a_completion_does_not_wait_for_itself() {
     drop(go);
     wait(&receiver);
 }
+
+#[test]
+fn an_acknowledgement_that_found_the_writer_busy_is_written_after_a_checkpoint_has_looked_at_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(&disk(&directory));
+    let sent = submit(&store, send(1));
+    store.lead();
+    wait(&sent).unwrap();
+    let acknowledged = {
+        let _busy = lock(&store.core.committer);
+        let acknowledged = submit(&store, remove(1));
+        store.lead();
+        acknowledged
+    };
+    store.core.checkpoint().unwrap();
+    wait(&acknowledged).unwrap();
+}
