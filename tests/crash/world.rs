@@ -286,6 +286,9 @@ impl World {
                 self.shared.note_attempt(slot, attempt);
             }
         }
+        if effects.takes_sends && !self.is_over() {
+            self.shared.take_sends();
+        }
         for (id, operations) in effects.store {
             if self.is_over() {
                 continue;

@@ -59,6 +59,8 @@ pub(crate) struct World {
     /// How many of those cannot be.
     pub(crate) unreadable: u8,
     pub(crate) store_is_full: bool,
+    /// Whether the store has refused a send, and so refuses all until it is told otherwise.
+    refuses_sends: bool,
     /// What is noted of deliveries.
     slots: BTreeMap<AttemptSlot, Attempt>,
     /// Transactions of which the store failed something.
@@ -103,6 +105,7 @@ impl World {
             loads: Vec::new(),
             unreadable: 0,
             store_is_full: false,
+            refuses_sends: false,
             slots: BTreeMap::new(),
             settings,
             now: Timestamp(1_000_000),
@@ -188,6 +191,7 @@ impl World {
         self.connections.clear();
         self.sessions.clear();
         self.store_is_full = false;
+        self.refuses_sends = false;
         self.input(Input::Tick)?;
         let connection = self.connect()?;
         self.open_session(connection)?;
@@ -215,7 +219,12 @@ impl World {
             };
             self.spoilt.contains(&transaction)
         });
-        let succeeds = succeeds && !is_spoilt;
+        let is_send = operations
+            .iter()
+            .any(|operation| matches!(operation, StoreOperation::Append { arrival: Arrival::Sent, .. }));
+        let is_refused = is_send && self.refuses_sends;
+        let succeeds = succeeds && !is_spoilt && !is_refused;
+        let is_full = self.store_is_full || is_refused;
         if !succeeds {
             let transactions = operations.iter().filter_map(|operation| match operation {
                 StoreOperation::Append { transaction, .. } | StoreOperation::Remove { transaction, .. } => {
@@ -225,7 +234,8 @@ impl World {
             });
             self.spoilt.extend(transactions);
         }
-        let outcome = match (succeeds, self.store_is_full) {
+        self.refuses_sends |= is_send && !succeeds && is_full;
+        let outcome = match (succeeds, is_full) {
             (true, _) => Ok(()),
             (false, true) => Err(StoreError::Full { reason: "no segment is free".into() }),
             (false, false) => Err(StoreError::Io("the disk is on fire".to_owned())),
@@ -269,6 +279,7 @@ impl World {
         describe::effects(&effects, &mut self.log);
         self.wake_at = effects.wake_at;
         self.model.check(&effects, &self.machine)?;
+        self.refuses_sends &= !effects.takes_sends;
         self.loads.extend(&effects.load);
         for (slot, attempt) in &effects.attempts {
             match attempt {

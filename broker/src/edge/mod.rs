@@ -429,6 +429,7 @@ impl Edge {
                     self.store.submit_unawaited(operations, Box::new(completion));
                 }
             }
+            Work::TakeSends => self.store.take_sends(),
             Work::Load(wanted) => {
                 let me = self.me.clone();
                 let completion = move |messages| {

@@ -79,6 +79,8 @@ pub(super) enum Work {
         /// Whether somebody waits until it is as safe as it is to be.
         is_awaited: bool,
     },
+    /// Has the store take sends again.
+    TakeSends,
     Load(Vec<StoredId>),
     /// Says that a message cannot be read back.
     SetAside(SetAside),
@@ -126,6 +128,9 @@ impl State {
     /// Queues the effects of a step.
     pub(super) fn queue(&mut self, effects: Effects) {
         self.wake_at = effects.wake_at;
+        if effects.takes_sends {
+            self.queued.push_back(Work::TakeSends);
+        }
         for (batch, operations) in effects.store {
             let is_awaited = self.is_awaited;
             self.queued.push_back(Work::Store { batch, operations, is_awaited });

@@ -48,17 +48,15 @@ impl Committer {
         if let Some(error) = core.status.failed() {
             return Done::failed(batch, &error);
         }
-        let is_plain = !batch.has_refused && self.broken.is_empty() && core.status.full().is_none();
+        let is_plain = !batch.has_refused && self.broken.is_empty() && core.status.refusing().is_none();
         if is_plain {
             match self.write(core, &batch.parts, false) {
                 Attempted::Written => {
                     let done = batch.waiting.drain(..);
                     return self.done(core, done.map(|waiting| (waiting.safety, waiting.finish(Ok(())))));
                 }
-                Attempted::Full(reason) => {
-                    core.status.set_full(&reason);
-                    core.housekeeper.look();
-                }
+                // Some of it may find room.
+                Attempted::Full(_) => {}
                 Attempted::Failed(error) => return Done::failed(batch, &error),
             }
         }
@@ -101,15 +99,24 @@ impl Committer {
             }
         }
         loop {
-            let (owners, taken) = self.admit(core, offered, &mut outcomes);
+            let (mut owners, mut taken) = self.admit(core, offered, &mut outcomes);
             let is_full = core.status.full().is_some();
             let error = match self.write(core, &taken, is_full) {
                 Attempted::Written => return outcomes,
-                Attempted::Full(reason) if !is_full => {
-                    core.status.set_full(&reason);
-                    core.housekeeper.look();
-                    offered = owners.into_iter().zip(taken).collect();
-                    continue;
+                Attempted::Full(mut reason) if !is_full => {
+                    match self.write_first(core, &taken, &mut reason) {
+                        Ok(written) => {
+                            core.status.set_full(&reason);
+                            core.housekeeper.look();
+                            offered = owners.into_iter().zip(taken).skip(written).collect();
+                            continue;
+                        }
+                        Err((written, error)) => {
+                            owners.drain(..written);
+                            taken.drain(..written);
+                            error
+                        }
+                    }
                 }
                 Attempted::Full(reason) => StoreError::Full { reason: reason.into() },
                 Attempted::Failed(error) => error,
@@ -163,7 +170,10 @@ impl Committer {
             Change::Rollback(_) => None,
             _ => self.broken.get(&transaction_of(change)?).cloned(),
         };
-        let full = core.status.full().filter(|_| part.is_send());
+        let full = if part.is_send() { core.status.refusing() } else { None };
+        if let Some(full) = &full {
+            core.status.refuse_sends(full);
+        }
         full.or_else(|| part.changes().find_map(broken).filter(|_| !self.broken.is_empty()))
     }
 
@@ -184,6 +194,30 @@ impl Committer {
         for transaction in transactions {
             self.broken.entry(transaction).or_insert_with(|| error.clone());
         }
+    }
+
+    /// Writes the first ones of these, which do not fit together, as far as there is room; says how many, and what else was
+    /// wrong. `reason` is what is full in the end.
+    fn write_first(
+        &mut self,
+        core: &Core,
+        parts: &[Encoded],
+        reason: &mut String,
+    ) -> Result<usize, (usize, StoreError)> {
+        let mut written = 0;
+        let mut count = parts.len() / 2;
+        while count > 0 {
+            match self.write(core, &parts[written..][..count], false) {
+                Attempted::Written => written += count,
+                Attempted::Full(now) => {
+                    *reason = now;
+                    count /= 2;
+                }
+                Attempted::Failed(error) => return Err((written, error)),
+            }
+            count = count.min(parts.len() - written);
+        }
+        Ok(written)
     }
 
     fn write(&mut self, core: &Core, parts: &[Encoded], use_reserve: bool) -> Attempted {

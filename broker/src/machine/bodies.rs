@@ -173,6 +173,15 @@ impl Machine {
         self.effects.load.push(stored);
     }
 
+    /// Nobody waits any more for a body that may be on its way.
+    pub(super) fn forget_load(&mut self, queue_key: QueueKey, stored: StoredId) {
+        let Some((_, _, size)) = self.bodies.under_way.remove(&stored) else { return };
+        if let Some(queue) = self.queues.get_mut(&queue_key) {
+            queue.loading -= 1;
+            queue.loading_bytes -= size;
+        }
+    }
+
     /// Bodies have come, or cannot come.
     pub(super) fn loaded(&mut self, messages: Vec<(StoredId, Result<Arc<Message>, StoreError>)>) {
         for (stored, outcome) in messages {

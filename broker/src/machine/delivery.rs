@@ -358,6 +358,11 @@ impl Machine {
             subscription.reserved.remove(&position);
             self.attend(key);
         }
+        if entry.held.body().is_none() {
+            // Others may have stood behind it while it was to be read back.
+            self.forget_load(queue_key, entry.held.id);
+            self.look_at(queue_key);
+        }
         Some(entry)
     }
 
@@ -377,13 +382,13 @@ impl Machine {
     ) -> bool {
         let Some(stored) = self.stored(queue_key, position) else { return false };
         let (reason, transaction) = (Removal::Acknowledged, Some(transaction));
-        self.operations.push(StoreOperation::Remove { stored, reason, transaction });
+        self.record(StoreOperation::Remove { stored, reason, transaction });
         true
     }
 
     pub(super) fn record_removal(&mut self, queue_key: QueueKey, position: Position, reason: Removal) {
         if let Some(stored) = self.stored(queue_key, position) {
-            self.operations.push(StoreOperation::Remove { stored, reason, transaction: None });
+            self.record(StoreOperation::Remove { stored, reason, transaction: None });
         }
     }
 
@@ -395,6 +400,6 @@ impl Machine {
             not_before: Some(entry.not_before).filter(|not_before: &Timestamp| *not_before > self.now),
             conversion_failed: entry.conversion_failed,
         };
-        self.operations.push(StoreOperation::DeliveryState { stored, state });
+        self.record(StoreOperation::DeliveryState { stored, state });
     }
 }

@@ -30,6 +30,7 @@ mod sending;
 mod serving;
 mod snapshot;
 mod step;
+mod store_room;
 mod subscription;
 mod time_index;
 mod topic;
@@ -58,6 +59,7 @@ use producers::Producers;
 use queue::{Queue, QueueKey};
 use serving::Unserved;
 use step::OnStored;
+use store_room::StoreRoom;
 use subscription::{Subscription, SubscriptionKey};
 use time_index::TimeIndex;
 use topic::{Topic, TopicKey};
@@ -85,8 +87,7 @@ pub struct Machine {
     producers: Producers,
     slots: Slots,
     moves: Moves,
-    /// What is full of the store, while it is.
-    store_full: Option<Arc<str>>,
+    store_room: StoreRoom,
     /// Who waits until a subscription has been delivered what it may have.
     unserved: Unserved,
     timers: TimeIndex,
@@ -100,6 +101,8 @@ pub struct Machine {
     effects: Effects,
     operations: Vec<StoreOperation>,
     on_stored: Vec<OnStored>,
+    /// The batches that come before these.
+    recorded: Vec<(Vec<StoreOperation>, Vec<OnStored>)>,
     /// The command of the step, if it is confirmed when all is stored that came of the step.
     stored_for: Option<Ticket>,
     /// Queues in which something is ready, or someone has room, that was not so before.
@@ -132,7 +135,7 @@ impl Machine {
             producers: Producers::default(),
             slots: Slots::default(),
             moves: Moves::default(),
-            store_full: None,
+            store_room: StoreRoom::default(),
             unserved: Unserved::new(),
             timers: TimeIndex::default(),
             batches: BTreeMap::new(),
@@ -141,6 +144,7 @@ impl Machine {
             effects: Effects::default(),
             operations: Vec::new(),
             on_stored: Vec::new(),
+            recorded: Vec::new(),
             stored_for: None,
             due_queues: VecDeque::new(),
             due_slots: Vec::new(),

@@ -7,8 +7,8 @@ use corriere_core::MessageId;
 use corriere_core::provider::{Confirmation, SendMessage};
 
 use super::Machine;
+use super::line::Arrived;
 use super::memory::is_stored;
-use super::step::Ticket;
 
 /// So many producers are remembered, those that sent last.
 const REMEMBERED: usize = 1_024;
@@ -22,8 +22,8 @@ pub(super) struct Producers {
     last: HashMap<Arc<str>, Last>,
     by_use: BTreeMap<u64, Arc<str>>,
     uses: u64,
-    /// Sends outside transactions that the store has not confirmed, with the receipts of those who sent them again.
-    under_way: HashMap<MessageId, Vec<Ticket>>,
+    /// Sends outside transactions that the store has not confirmed, with those that sent them again.
+    under_way: HashMap<MessageId, Vec<Arrived>>,
 }
 
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Producers {
     }
 
     /// The store is done with it: who else is to be told.
-    pub(super) fn end(&mut self, id: &MessageId) -> Vec<Ticket> {
+    pub(super) fn end(&mut self, id: &MessageId) -> Vec<Arrived> {
         self.under_way.remove(id).unwrap_or_default()
     }
 
@@ -107,7 +107,7 @@ impl Last {
 
 impl Machine {
     /// Whether a send was sent before: then it is dropped and answered as the first one was.
-    pub(super) fn is_resent(&mut self, ticket: Ticket, send: &SendMessage) -> bool {
+    pub(super) fn is_resent(&mut self, arrived: Arrived, send: &SendMessage) -> bool {
         let Some(id) = &send.message.headers().message_id else { return false };
         if !is_stored(send) {
             return false;
@@ -118,7 +118,7 @@ impl Machine {
                 return false;
             }
             let Some(waiting) = self.producers.under_way.get_mut(id) else { return false };
-            waiting.push(ticket);
+            waiting.push(arrived);
         }
         if let Some(queue) = send
             .message
@@ -131,7 +131,7 @@ impl Machine {
             queue.counts.duplicates += 1;
         }
         if is_known {
-            self.confirm(ticket, Ok(Confirmation::Done));
+            self.confirm(arrived.ticket, Ok(Confirmation::Done));
         }
         true
     }

@@ -9,6 +9,7 @@ use corriere_core::{Message, Timestamp};
 use super::Machine;
 use super::bodies::SetAside;
 use super::connection::Connection;
+use super::line::Arrived;
 use super::memory::Held;
 use super::moving::Left;
 use super::queue::QueueKey;
@@ -58,7 +59,7 @@ pub enum Input {
     Stored {
         /// Which batch.
         batch: BatchId,
-        /// Whether it is as safe as it has to be.
+        /// Whether it is as safe as it has to be. Sends that there is no room for wait until there is.
         outcome: Result<(), StoreError>,
     },
     /// Messages of [`Effects::load`] have come, or cannot be read back.
@@ -81,6 +82,8 @@ pub enum Input {
 /// when the confirmation does.
 #[derive(Debug, Default)]
 pub struct Effects {
+    /// Whether [`MessageStore::take_sends`](crate::store::MessageStore::take_sends) is to be called.
+    pub takes_sends: bool,
     /// Batches for the store, each of which is answered by [`Input::Stored`].
     pub store: Vec<(BatchId, Vec<StoreOperation>)>,
     /// What slots of [`MessageStore::note_attempt`](crate::store::MessageStore::note_attempt) say from now on.
@@ -103,10 +106,12 @@ pub(super) enum OnStored {
     /// The command is confirmed, if this was the last batch that it waited for.
     Confirm(Ticket),
     /// A send outside a transaction becomes visible and is confirmed.
-    Sent { target: Target, held: Arc<Held>, ticket: Ticket },
+    Sent { target: Target, held: Arc<Held>, arrived: Arrived },
     /// A dead letter becomes visible, or what it was stays where it came from, if the store has that.
     MovedIn { queue: QueueKey, held: Arc<Held>, left: Option<Box<Left>> },
-    /// A part of a transaction is known to the store.
+    /// A message that a transaction sends is known to the store.
+    Appended { transaction: TransactionKey },
+    /// What a transaction acknowledges is known to the store.
     Staged { transaction: TransactionKey },
     /// A transaction takes effect, or is prepared.
     Ended { transaction: TransactionKey, ending: Ending, ticket: Ticket },
@@ -149,11 +154,8 @@ impl Machine {
             }
             Input::Stored { batch, outcome } => self.stored_batch(batch, &outcome),
             Input::Loaded { messages } => self.loaded(messages),
-            Input::StoreFull { reason } => self.store_full = Some(reason),
-            Input::StoreRoom => {
-                self.store_full = None;
-                self.move_again();
-            }
+            Input::StoreFull { reason } => self.store_is_full(&reason),
+            Input::StoreRoom => self.store_has_room(),
             Input::Tick => {}
         }
     }
@@ -250,9 +252,20 @@ impl Machine {
         self.effects.confirmations.push((ticket, outcome));
     }
 
+    /// Has the store do something. Each message that is sent is in a batch of its own: when there is no room for it, nothing
+    /// else must be refused with it.
+    pub(super) fn record(&mut self, operation: StoreOperation) {
+        let is_send = |operation: &StoreOperation| matches!(operation, StoreOperation::Append { .. });
+        if self.operations.last().is_some_and(|last| is_send(last) || is_send(&operation)) {
+            self.recorded.push((std::mem::take(&mut self.operations), std::mem::take(&mut self.on_stored)));
+        }
+        self.operations.push(operation);
+    }
+
     /// How much is recorded for the store in this step.
     pub(super) fn recorded(&self) -> usize {
-        self.operations.len() + self.moves.fresh()
+        let before: usize = self.recorded.iter().map(|(operations, _)| operations.len()).sum();
+        before + self.operations.len() + self.moves.fresh()
     }
 
     /// Confirms a command that has taken effect, once the store knows of what it recorded.
@@ -268,18 +281,20 @@ impl Machine {
         let told =
             outcome.as_ref().map_err(|error| ProviderError::Store { reason: error.to_string() }).copied();
         let mut is_put_off = false;
-        for waiting in self.batches.remove(&batch).unwrap_or_default() {
+        let waiting = self.batches.remove(&batch).unwrap_or_default();
+        self.store_room.under_way -= usize::from(waiting.first().is_some_and(OnStored::is_of_send));
+        for waiting in waiting {
             match waiting {
                 OnStored::Confirm(ticket) => {
                     self.confirm_if_last(ticket, told.clone().err().filter(|_| !is_put_off));
                 }
-                OnStored::Sent { target, held, ticket } => self.sent(target, held, ticket, outcome),
+                OnStored::Sent { target, held, arrived } => self.sent(target, held, arrived, outcome),
                 OnStored::MovedIn { queue, held, .. } if outcome.is_ok() => self.move_in(queue, held),
                 OnStored::MovedIn { queue, held, left } => {
                     is_put_off = matches!(outcome, Err(StoreError::Full { .. }));
                     self.put_off(queue, held, left);
                 }
-                OnStored::Staged { transaction } => {
+                OnStored::Appended { transaction } | OnStored::Staged { transaction } => {
                     if let Err(error) = &told {
                         self.staging_failed(&transaction, error);
                     }
@@ -289,6 +304,7 @@ impl Machine {
                 }
             }
         }
+        self.take_sends_again();
     }
 
     fn confirm_if_last(&mut self, ticket: Ticket, error: Option<ProviderError>) {
@@ -310,17 +326,23 @@ impl Machine {
                 self.effects.deliveries.push((key, std::mem::take(&mut connection.outgoing)));
             }
         }
-        let mut batches = Vec::new();
+        let mut batches = std::mem::take(&mut self.recorded);
         if !self.operations.is_empty() {
             batches.push((std::mem::take(&mut self.operations), std::mem::take(&mut self.on_stored)));
         }
         // Each by itself: one that there is no room for must not keep anything else from being stored.
         batches.extend(self.moves.take_fresh());
+        let is_of_sends = |on_stored: &[OnStored]| on_stored.first().is_some_and(OnStored::is_of_send);
         if let Some(ticket) = self.stored_for.take() {
-            self.confirming.insert(ticket, (batches.len(), None));
-            batches.iter_mut().for_each(|(_, on_stored)| on_stored.push(OnStored::Confirm(ticket)));
+            let mut count = 0;
+            for (_, on_stored) in batches.iter_mut().filter(|(_, on_stored)| !is_of_sends(on_stored)) {
+                on_stored.push(OnStored::Confirm(ticket));
+                count += 1;
+            }
+            self.confirming.insert(ticket, (count, None));
         }
         for (operations, on_stored) in batches {
+            self.store_room.under_way += usize::from(is_of_sends(&on_stored));
             let batch = BatchId(self.next_batch);
             self.next_batch += 1;
             self.batches.insert(batch, on_stored);

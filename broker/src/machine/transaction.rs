@@ -263,12 +263,12 @@ impl Machine {
             self.transactions.get_mut(key).map(|transaction| std::mem::take(&mut transaction.parked));
         for number in parked.unwrap_or_default() {
             if let Some(parked) = self.unpark(number) {
-                self.confirm(parked.ticket, Err(rolled_back(key, reason)));
+                self.confirm(parked.arrived.ticket, Err(rolled_back(key, reason)));
             }
         }
         let Some(transaction) = self.transactions.remove(key) else { return };
         if transaction.is_stored {
-            self.operations.push(StoreOperation::Rollback(transaction.name));
+            self.record(StoreOperation::Rollback(transaction.name));
         }
         for (_, held) in transaction.sends {
             self.memory.release(held);
@@ -345,7 +345,7 @@ impl Machine {
             (_, name) => StoreOperation::Commit(name.clone()),
         };
         transaction.phase = Phase::WithStore;
-        self.operations.push(operation);
+        self.record(operation);
         self.on_stored.push(OnStored::Ended { transaction: key.clone(), ending, ticket });
     }
 }

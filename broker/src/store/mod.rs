@@ -41,6 +41,11 @@ pub trait MessageStore: Debug + Send + Sync {
     /// and made durable on this thread, where that is quick and cheaper than to wake another, and by another otherwise.
     fn lead(&self) {}
 
+    /// Has it take sends again: from the first [`StoreOperation::Append`] of [`Arrival::Sent`] that it refuses with
+    /// [`StoreError::Full`] until this call it refuses all of them so, that of none a later one is stored that was submitted
+    /// before its sender knew.
+    fn take_sends(&self) {}
+
     /// Whether [`MessageStore::load`] brings messages back, so that their bodies need not stay in memory.
     fn can_load(&self) -> bool {
         false

@@ -94,6 +94,21 @@ fn a_message_that_cannot_be_read_back_is_set_aside_and_the_queue_goes_on() {
 }
 
 #[test]
+fn what_goes_while_its_body_is_read_back_holds_up_nobody() {
+    let settings = Settings { dead_letters: corriere_broker::DeadLetters::Discard, ..Settings::default() };
+    let mut world = World::loading(Settings { memory_limit: 4_000, ..settings });
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let mut first = heavy(&orders, 1, 3_000);
+    first.headers_mut().expiration = Some(corriere_core::Timestamp(world.now.0 + 1_000));
+    world.send(connection, first);
+    world.send(connection, message(&orders, 2));
+    let consumer = world.consumer(connection, &orders, window(1));
+    assert!(world.received(consumer).is_empty(), "the first is being read back");
+    world.advance(std::time::Duration::from_secs(1));
+    assert_eq!(sequences(&world.received(consumer)), [2]);
+}
+
+#[test]
 fn what_expires_without_its_body_reaches_the_dead_letters_with_it() {
     let mut world = limited(4_000);
     let (connection, orders) = (world.connect(), queue("orders"));

@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) operations: Vec<StoreOperation>,
     /// Whether batches wait for [`World::store`]; otherwise each is stored at once.
     pub(crate) hold_store: bool,
+    /// How often the store was told to take sends again.
+    pub(crate) reopened: u32,
     pub(crate) wake_at: Option<Timestamp>,
     /// What is to be read back.
     pub(crate) loads: Vec<StoredId>,
@@ -139,6 +141,7 @@ impl World {
             unstored: VecDeque::new(),
             operations: Vec::new(),
             hold_store: false,
+            reopened: 0,
             wake_at: None,
             outcomes: BTreeMap::new(),
             inboxes: BTreeMap::new(),
@@ -158,6 +161,7 @@ impl World {
 
     fn perform(&mut self, effects: Effects) {
         self.wake_at = effects.wake_at;
+        self.reopened += u32::from(effects.takes_sends);
         for (batch, operations) in effects.store {
             assert!(!operations.is_empty(), "a batch without operations");
             self.unstored.push_back(batch);
@@ -180,6 +184,17 @@ impl World {
             assert!(counts.are_conserved(), "{destination}: {counts:?}");
             assert!(counts.in_flight <= counts.pending, "{destination}: {counts:?}");
         }
+    }
+
+    /// The sequences of all that the store was given to append, again and again.
+    pub(crate) fn appended(&self) -> Vec<u64> {
+        let sequence = |operation: &StoreOperation| match operation {
+            StoreOperation::Append { message, .. } => {
+                message.headers().message_id.as_ref().map(|id| id.sequence)
+            }
+            _ => None,
+        };
+        self.operations.iter().filter_map(sequence).collect()
     }
 
     /// The message that was stored under a name.

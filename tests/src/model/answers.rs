@@ -17,8 +17,6 @@ pub enum Answer {
     MemoryFull,
     /// That the store stayed full.
     StoreFull,
-    /// That one of both did.
-    NoRoom,
     /// The vote of a prepare.
     Prepared(bool),
     /// The prepared transactions.
@@ -37,9 +35,6 @@ impl Answer {
             Self::Done => matches!(outcome, Ok(Confirmation::Done)),
             Self::Unknown => matches!(outcome, Err(ProviderError::Unknown { .. })),
             Self::StoreFull => matches!(outcome, Err(ProviderError::StoreFull { .. })),
-            Self::NoRoom => {
-                matches!(outcome, Err(ProviderError::MemoryFull { .. } | ProviderError::StoreFull { .. }))
-            }
             Self::Prepared(must_commit) => {
                 *outcome == Ok(Confirmation::Prepared { must_commit: *must_commit })
             }

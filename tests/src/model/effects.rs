@@ -14,6 +14,13 @@ impl Model {
     /// # Errors
     /// The first rule that is broken.
     pub fn check(&mut self, effects: &Effects, machine: &Machine) -> Judgement {
+        if effects.takes_sends != self.takes_sends {
+            violation!(
+                "whether the store takes sends again: {}, expected {}",
+                effects.takes_sends,
+                self.takes_sends
+            );
+        }
         for (id, operations) in &effects.store {
             self.batches.push(Batch { id: *id, operations: operations.clone() });
         }

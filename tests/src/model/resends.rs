@@ -2,23 +2,16 @@
 
 use std::sync::Arc;
 
-use corriere_broker::machine::{ConnectionKey, Ticket};
 use corriere_core::Message;
-use corriere_core::provider::SendMessage;
 
 use super::entry::id_of;
-use super::session::Origin;
+use super::session::{Origin, Parked};
 use super::{Answer, Model};
 
 impl Model {
     /// Whether a send was there before; then it is answered as the first one was, and counted.
-    pub(super) fn is_resent(
-        &mut self,
-        connection: ConnectionKey,
-        ticket: Ticket,
-        send: &SendMessage,
-    ) -> bool {
-        let message = &send.message;
+    pub(super) fn is_resent(&mut self, parked: &Parked) -> bool {
+        let Parked { connection, ticket, message, .. } = parked;
         if !is_stored(message) {
             return false;
         }
@@ -31,12 +24,12 @@ impl Model {
             .entering
             .iter_mut()
             .find(|entering| matches!(entering.origin, Origin::Sent(_)) && id_of(&entering.message) == id)
-            .filter(|_| send.transaction.is_none());
+            .filter(|_| parked.transaction.is_none());
         if is_known {
-            self.tickets.owe(connection, ticket, Answer::Done);
+            self.tickets.owe(*connection, *ticket, Answer::Done);
         } else if let Some(first) = first {
-            first.resent.push(ticket);
-            self.tickets.hold(connection, ticket);
+            first.resent.push(parked.clone());
+            self.tickets.hold(*connection, *ticket);
         } else {
             return false;
         }

@@ -34,6 +34,7 @@ impl Model {
         self.runs.clear();
         self.loading.clear();
         self.store_is_full = false;
+        self.room_is_back = false;
         self.last_sequences = recovered.producers.clone();
         for (_, counts) in &mut self.counts {
             *counts = corriere_broker::Counts::default();
