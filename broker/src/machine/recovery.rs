@@ -76,7 +76,7 @@ impl Machine {
         self.next_prepared += 1;
         for (destination, message) in &prepared.sends {
             if let Some(target) = self.target(destination) {
-                transaction.add_send(target, Held::recovered(message, target));
+                transaction.add_send(target, Held::recovered(message, target), None);
             }
         }
         for stored in &prepared.acknowledged {

@@ -80,6 +80,7 @@ impl Machine {
             Target::Topic(_) => None,
         };
         let queue = queue.map(|queue| queue.destination.clone());
+        let is_stored = queue.is_some();
         let key = send.transaction.map(|transaction| key_of(connection, &transaction));
         if let (Some(queue), Some(message)) = (queue, held.body()) {
             let transaction = key.as_ref().and_then(|key| self.store_transaction(key));
@@ -91,7 +92,7 @@ impl Machine {
                 transaction,
             });
             if let Some(key) = &key {
-                self.on_stored.push(OnStored::Appended { transaction: key.clone() });
+                self.on_stored.push(OnStored::Appended { transaction: key.clone(), stored: held.id });
             } else {
                 if let Some(id) = &id {
                     self.producers.begin(id);
@@ -101,7 +102,7 @@ impl Machine {
             }
         }
         match key.and_then(|key| self.transactions.get_mut(&key)) {
-            Some(transaction) => transaction.add_send(target, held),
+            Some(transaction) => transaction.add_send(target, held, id.filter(|_| is_stored)),
             None => self.make_sent(target, held, Some(connection)),
         }
         self.confirm(ticket, Ok(Confirmation::Done));

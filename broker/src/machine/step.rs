@@ -110,7 +110,7 @@ pub(super) enum OnStored {
     /// A dead letter becomes visible, or what it was stays where it came from, if the store has that.
     MovedIn { queue: QueueKey, held: Arc<Held>, left: Option<Box<Left>> },
     /// A message that a transaction sends is known to the store.
-    Appended { transaction: TransactionKey },
+    Appended { transaction: TransactionKey, stored: StoredId },
     /// What a transaction acknowledges is known to the store.
     Staged { transaction: TransactionKey },
     /// A transaction takes effect, or is prepared.
@@ -294,7 +294,10 @@ impl Machine {
                     is_put_off = matches!(outcome, Err(StoreError::Full { .. }));
                     self.put_off(queue, held, left);
                 }
-                OnStored::Appended { transaction } | OnStored::Staged { transaction } => {
+                OnStored::Appended { transaction, stored } if outcome.is_ok() => {
+                    self.appended(&transaction, stored);
+                }
+                OnStored::Appended { transaction, .. } | OnStored::Staged { transaction } => {
                     if let Err(error) = &told {
                         self.staging_failed(&transaction, error);
                     }

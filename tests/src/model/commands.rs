@@ -381,7 +381,7 @@ impl Model {
                 (true, true) => self.take_effect(&key),
                 (true, false) if is_prepared => self.stay_prepared(&key),
                 (true, false) => self.refuse_end(&key),
-                (false, true) => {}
+                (false, true) => self.note_written(&key, operation),
                 (false, false) => self.condemn(&key),
             }
         }

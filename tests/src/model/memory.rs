@@ -14,16 +14,20 @@ impl Model {
     /// Bytes of live messages, each counted once however many queues it is on. Uncommitted sends are counted too.
     #[must_use]
     pub fn memory_used(&self) -> u64 {
-        self.memory_of(|_| true)
+        self.memory_of(|_| true, |_| true)
     }
 
     /// Of these bytes, those that cannot be with the store only.
     fn memory_needed(&self) -> u64 {
-        self.memory_of(|entry| !entry.is_stored() || entry.holder.is_some())
+        self.memory_of(|entry| !entry.is_stored() || entry.holder.is_some(), |send| !send.is_written)
     }
 
-    /// Bytes of what lies on queues and `counts`, and of all that is on its way there.
-    fn memory_of(&self, counts: impl Fn(&Entry) -> bool) -> u64 {
+    /// Bytes of what lies on queues, or is to by a commit, and counts, and of all that is on its way there otherwise.
+    fn memory_of(
+        &self,
+        counts: impl Fn(&Entry) -> bool,
+        send_counts: impl Fn(&TransactedSend) -> bool,
+    ) -> u64 {
         let lying = self.entries.iter().filter(|entry| counts(entry));
         let lying = lying.map(|entry| (entry.instance, entry.message.size()));
         let entering = self.entering.iter().map(|entering| (entering.instance, entering.message.size()));
@@ -31,6 +35,7 @@ impl Model {
             .transactions
             .iter()
             .flat_map(|transaction| &transaction.sends)
+            .filter(|send| send_counts(send))
             .map(|send| (send.instance, send.message.size()));
         let mut live: Vec<(u64, usize)> = lying.chain(entering).chain(uncommitted).collect();
         live.sort_unstable();
@@ -311,7 +316,7 @@ impl Model {
             // Confirmed when it is accepted, durable or not: the commit is what must be durable.
             self.tickets.owe_eventually(connection, ticket);
             if let Some(transaction) = self.transaction_mut(&key_of(connection, &id)) {
-                transaction.sends.push(TransactedSend { message, instance, stored: None });
+                transaction.sends.push(TransactedSend { message, instance, stored: None, is_written: false });
             }
         } else if message.headers().is_persistent() && !destination.is_topic() {
             // Visible and confirmed when it is durable.

@@ -92,7 +92,8 @@ impl Model {
         let mut sends = Vec::new();
         for (_, send) in &prepared.sends {
             let message = self.durable.message(send.stored).expect("it was stored").clone();
-            sends.push(TransactedSend { message, instance: self.next_instance(), stored: Some(send.stored) });
+            let instance = self.next_instance();
+            sends.push(TransactedSend { message, instance, stored: Some(send.stored), is_written: true });
         }
         let order = self.next_instance();
         self.transactions.push(Transaction {

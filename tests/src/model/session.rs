@@ -110,6 +110,8 @@ pub struct TransactedSend {
     pub instance: u64,
     /// The name that it is stored under.
     pub stored: Option<StoredId>,
+    /// Whether the store has it.
+    pub is_written: bool,
 }
 
 /// A send that waits, or is with the store.
