@@ -112,7 +112,7 @@ impl World {
         let shared = store.store();
         let recovered = shared.recover();
         let now = Timestamp(1_000_000);
-        let machine = Machine::recovered(settings.clone(), recovered, shared.can_load());
+        let machine = Machine::recovered(settings.clone(), recovered, shared.can_load(), now);
         let mut world = Self {
             ground,
             shared,

@@ -99,7 +99,12 @@ impl World {
 
     pub(crate) fn with(settings: Settings, can_load: bool) -> Self {
         Self {
-            machine: Machine::recovered(settings.clone(), Recovered::default(), can_load),
+            machine: Machine::recovered(
+                settings.clone(),
+                Recovered::default(),
+                can_load,
+                Timestamp(1_000_000),
+            ),
             model: Model::new(settings.clone(), can_load),
             can_load,
             loads: Vec::new(),
@@ -173,17 +178,19 @@ impl World {
         Ok(true)
     }
 
-    /// The process ends, with so many of the unanswered batches written, and another one starts.
-    pub(crate) fn restart(&mut self, survive: usize) -> Judgement {
+    /// The process ends, with so many of the unanswered batches written, and another one starts, after the clock was set
+    /// back by so much.
+    pub(crate) fn restart(&mut self, survive: usize, set_back: Duration) -> Judgement {
         if !self.can_load {
             return Ok(());
         }
         self.log
             .push(format!("{} the process ends; {survive} more batches are written", self.now.0 % 1_000_000));
+        self.now = Timestamp(self.now.0 - set_back.as_millis() as u64);
         let attempts: Vec<_> = self.slots.values().copied().collect();
-        let recovered = self.model.restart(survive, &attempts)?;
+        let recovered = self.model.restart(survive, &attempts, self.now)?;
         self.log.push(format!("    {recovered:?}"));
-        self.machine = Machine::recovered(self.settings.clone(), recovered, true);
+        self.machine = Machine::recovered(self.settings.clone(), recovered, true, self.now);
         self.ledger.restart(&self.confirmations);
         self.slots.clear();
         self.loads.clear();

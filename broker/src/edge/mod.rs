@@ -69,7 +69,7 @@ impl Edge {
         store: Arc<dyn MessageStore>,
         clock: Clock,
     ) -> Arc<Self> {
-        let machine = Machine::recovered(settings, store.recover(), store.can_load());
+        let machine = Machine::recovered(settings, store.recover(), store.can_load(), clock.now());
         let edge = Arc::new_cyclic(|me| Self {
             name: name.to_owned(),
             clock,

@@ -395,9 +395,11 @@ impl Machine {
     pub(super) fn record_delivery_state(&mut self, queue_key: QueueKey, position: Position) {
         let Some(stored) = self.stored(queue_key, position) else { return };
         let Some(entry) = self.queues.get(&queue_key).and_then(|queue| queue.get(position)) else { return };
+        let not_before = Some(entry.not_before).filter(|not_before: &Timestamp| *not_before > self.now);
         let state = DeliveryState {
             failed_deliveries: entry.failed_deliveries,
-            not_before: Some(entry.not_before).filter(|not_before: &Timestamp| *not_before > self.now),
+            not_before,
+            since: not_before.map_or(Timestamp(0), |_| self.now),
             conversion_failed: entry.conversion_failed,
         };
         self.record(StoreOperation::DeliveryState { stored, state });

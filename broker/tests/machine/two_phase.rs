@@ -146,7 +146,7 @@ fn acknowledgements_of_a_prepared_branch_are_locks_that_survive_a_restart() {
             acknowledged: vec![StoredId(1)],
         }];
         let recovered = Recovered { queues, prepared, last_id: StoredId(3), ..Recovered::default() };
-        let mut world = World::on(Machine::recovered(Settings::default(), recovered, true));
+        let mut world = World::on(Machine::recovered(Settings::default(), recovered, true, NOW));
         for stored in 1..=3 {
             world.operations.push(StoreOperation::Append {
                 stored: StoredId(stored),

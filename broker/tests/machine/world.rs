@@ -18,6 +18,9 @@ use corriere_core::{
     SessionId, SubscriptionId, Timestamp, TransactionId,
 };
 
+/// When worlds begin.
+pub(crate) const NOW: Timestamp = Timestamp(1_000_000);
+
 pub(crate) type Outcome = Result<Confirmation, ProviderError>;
 
 /// A subscription of a connection.
@@ -128,7 +131,7 @@ impl World {
 
     /// On a store that brings bodies back.
     pub(crate) fn loading(settings: Settings) -> Self {
-        Self::on(Machine::recovered(settings, Recovered::default(), true))
+        Self::on(Machine::recovered(settings, Recovered::default(), true, NOW))
     }
 
     pub(crate) fn on(machine: Machine) -> Self {
@@ -137,7 +140,7 @@ impl World {
             loads: Vec::new(),
             set_aside: Vec::new(),
             attempts: Vec::new(),
-            now: Timestamp(1_000_000),
+            now: NOW,
             unstored: VecDeque::new(),
             operations: Vec::new(),
             hold_store: false,

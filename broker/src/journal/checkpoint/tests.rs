@@ -59,8 +59,12 @@ fn remove(stored: u64, reason: Removal, transaction: Option<StoreTransaction>) -
 /// One of everything, with a checkpoint after each record.
 fn history() -> Vec<Change> {
     let distributed = || Some(StoreTransaction::Distributed(xid()));
-    let state =
-        DeliveryState { failed_deliveries: 4, not_before: Some(Timestamp(99)), conversion_failed: true };
+    let state = DeliveryState {
+        failed_deliveries: 4,
+        not_before: Some(Timestamp(99)),
+        since: Timestamp(98),
+        conversion_failed: true,
+    };
     vec![
         append(1, None),
         append(2, None),

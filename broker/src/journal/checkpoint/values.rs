@@ -7,7 +7,8 @@ use corriere_core::{ConnectionId, Destination, DestinationKind, Timestamp};
 use crate::journal::fields::{Fault, Fields, put_u32, put_u64};
 use crate::journal::index::{Operation, Reference};
 use crate::journal::lsn::Lsn;
-use crate::store::{Arrival, DeliveryState, Removal, StoreTransaction, StoredId, Totals};
+use crate::journal::record::{put_state, read_state};
+use crate::store::{Arrival, Removal, StoreTransaction, StoredId, Totals};
 
 pub(super) fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
     put_u64(out, reference.lsn.0);
@@ -17,9 +18,7 @@ pub(super) fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
     put_u64(out, reference.size);
     out.push(reference.priority.level());
     put_number(out, reference.expiration.map(|moment| moment.0));
-    put_u32(out, reference.state.failed_deliveries);
-    put_number(out, reference.state.not_before.map(|moment| moment.0));
-    out.push(reference.state.conversion_failed.into());
+    put_state(out, &reference.state);
     put_number(out, reference.large);
 }
 
@@ -36,11 +35,7 @@ fn read_reference(fields: &mut Fields<'_>) -> Result<Reference, Fault> {
         size: fields.u64()?,
         priority: Priority::new(fields.u8()?).map_err(|_| "a priority is above 9")?,
         expiration: fields.option(Fields::u64)?.map(Timestamp),
-        state: DeliveryState {
-            failed_deliveries: fields.u32()?,
-            not_before: fields.option(Fields::u64)?.map(Timestamp),
-            conversion_failed: fields.bool()?,
-        },
+        state: read_state(fields)?,
         large: fields.option(Fields::u64)?,
     })
 }
