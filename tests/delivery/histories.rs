@@ -185,6 +185,7 @@ fn perform(world: &mut World, operation: &Operation) -> Judgement {
             world.answer_loads()?;
         }
         Operation::StoreFills { is_full } => world.fill_store(is_full)?,
+        Operation::StoreRefuses => world.refuse_messages()?,
         Operation::BodiesAreDamaged { count } => world.unreadable = count,
         Operation::Restart { survive, set_back } => {
             world.restart(usize::from(survive), Duration::from_millis(u64::from(set_back)))?;

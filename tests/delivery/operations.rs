@@ -117,6 +117,8 @@ pub(crate) enum Operation {
     StoreFills {
         is_full: bool,
     },
+    /// The store becomes full, and refuses every message that it has not answered.
+    StoreRefuses,
     /// So many of the next messages that are read back cannot be.
     BodiesAreDamaged {
         count: u8,
@@ -274,6 +276,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         6 => prop_oneof![1..4_u8, Just(255)].prop_map(|count| O::StoreAnswers { count }),
         2 => Just(O::StoreFails),
         2 => any::<bool>().prop_map(|is_full| O::StoreFills { is_full }),
+        2 => Just(O::StoreRefuses),
         1 => (1..3_u8).prop_map(|count| O::BodiesAreDamaged { count }),
         2 => (prop_oneof![0..4_u8, Just(255)], prop_oneof![2 => Just(0_u16), 1 => 1..4_000_u16]).prop_map(
             |(survive, set_back)| O::Restart { survive, set_back }

@@ -31,6 +31,7 @@ pub(crate) struct Reach {
     restarts: u64,
     dead_letters_put_off: u64,
     sends_that_met_a_full_store: u64,
+    sends_in_doubt: u64,
     /// See [`corriere_tests::model::Model::loads`].
     loads: [u64; 5],
 }
@@ -53,6 +54,7 @@ impl Reach {
             *sum += more;
         }
         self.sends_that_met_a_full_store += world.model.waited_again();
+        self.sends_in_doubt += world.model.in_doubt();
         self.dead_letters_put_off += world.model.put_offs();
         self.restarts += world.model.restarts();
         self.prepared_over_a_restart += world.model.prepared_over_restarts();
@@ -96,6 +98,7 @@ impl Reach {
             self.restarts,
             self.dead_letters_put_off,
             self.sends_that_met_a_full_store,
+            self.sends_in_doubt,
         ];
         assert!(
             all.iter().chain(&self.loads).all(|count| *count > 0),

@@ -214,6 +214,20 @@ impl World {
         })
     }
 
+    /// The store becomes full, and has no room for any message of what it has.
+    pub(crate) fn refuse_messages(&mut self) -> Judgement {
+        let waits = std::mem::replace(&mut self.store_waits, true);
+        self.fill_store(true)?;
+        for _ in 0..self.model.unanswered_batches().count() {
+            let has_message = self.model.unanswered_batches().next().is_some_and(|(_, operations)| {
+                operations.iter().any(|operation| matches!(operation, StoreOperation::Append { .. }))
+            });
+            self.answer_batch(!has_message)?;
+        }
+        self.store_waits = waits;
+        if waits { Ok(()) } else { self.answer_all() }
+    }
+
     /// The store answers its oldest batch, if it has one.
     pub(crate) fn answer_batch(&mut self, succeeds: bool) -> Result<bool, Violation> {
         let Some((batch, operations)) = self.model.unanswered_batches().next() else { return Ok(false) };
@@ -412,23 +426,20 @@ impl World {
         Ok(id)
     }
 
-    /// Sends the last message of a session again, unless it waits or its transaction has not ended.
+    /// Sends the last message of a session again, unless it waits or its transaction is open.
     pub(crate) fn resend(&mut self, session: SessionKey, transacted: bool) -> Judgement {
         let client = self.session(session);
         let producer = client.producer;
         let Some((message, within)) = client.last.clone() else { return Ok(()) };
         let is_open = within.is_some_and(|within| {
-            self.model
-                .transactions()
-                .iter()
-                .any(|transaction| transaction.key.1 == within && transaction.prepared.is_none())
+            self.model.transactions().iter().any(|transaction| {
+                transaction.key.1 == within
+                    && transaction.prepared.is_none()
+                    && transaction.end_batch.is_none()
+            })
         });
         let waits = self.model.parked().iter().any(|parked| parked.message == message);
-        // Nobody sends again in a transaction what was sent outside of one and may still be under way.
-        let is_under_way = self.model.unanswered_batches().flat_map(|(_, operations)| operations).any(|operation| {
-            matches!(operation, StoreOperation::Append { message: appended, .. } if *appended == message)
-        });
-        if is_open || waits || transacted && is_under_way {
+        if is_open || waits {
             return Ok(());
         }
         let transaction = if transacted { Some(self.transaction(session)?) } else { None };

@@ -248,7 +248,7 @@ impl Machine {
         while let Some(number) = self.next_from_store()
             && let Some(mut parked) = self.memory.store_line.remove(number)
         {
-            if self.must_park(&parked.arrived, &parked.send) {
+            if !self.came_before(&parked.send) && self.must_park(&parked.arrived, &parked.send) {
                 parked.wants = Wanted::Memory;
                 self.stand_in_line(parked);
             } else {

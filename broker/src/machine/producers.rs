@@ -1,10 +1,13 @@
 //! What each producer sent last, by which a send is recognised that was sent before.
+//!
+//! While it is not known what becomes of the first, as the end of its transaction is with the store or still to come, the second
+//! one is refused: neither twice nor not at all would be right.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use corriere_core::MessageId;
-use corriere_core::provider::{Confirmation, SendMessage};
+use corriere_core::provider::{Confirmation, ProviderError, SendMessage};
 
 use super::Machine;
 use super::line::Arrived;
@@ -22,6 +25,8 @@ pub(super) struct Producers {
     last: HashMap<Arc<str>, Last>,
     by_use: BTreeMap<u64, Arc<str>>,
     uses: u64,
+    /// What transactions send that are with the store to be committed or prepared, or are prepared.
+    in_doubt: HashSet<MessageId>,
     /// Sends outside transactions that the store has not confirmed, with those that sent them again.
     under_way: HashMap<MessageId, Vec<Arrived>>,
 }
@@ -83,6 +88,23 @@ impl Producers {
         self.under_way.remove(id).unwrap_or_default()
     }
 
+    /// Notes that what becomes of a message is not known before the end of its transaction.
+    pub(super) fn doubt(&mut self, id: Option<&MessageId>) {
+        self.in_doubt.extend(id.cloned());
+    }
+
+    /// It is known now.
+    pub(super) fn doubt_no_more(&mut self, id: Option<&MessageId>) {
+        if let Some(id) = id {
+            self.in_doubt.remove(id);
+        }
+    }
+
+    /// Whether a message was sent before and is stored, or may be.
+    fn have(&self, id: &MessageId) -> bool {
+        self.under_way.contains_key(id) || self.in_doubt.contains(id) || self.knows(id)
+    }
+
     fn knows(&self, id: &MessageId) -> bool {
         self.last
             .get(&id.producer)
@@ -106,7 +128,14 @@ impl Last {
 }
 
 impl Machine {
-    /// Whether a send was sent before: then it is dropped and answered as the first one was.
+    /// Whether a send was sent before, so that it needs no room.
+    pub(super) fn came_before(&self, send: &SendMessage) -> bool {
+        is_stored(send)
+            && send.message.headers().message_id.as_ref().is_some_and(|id| self.producers.have(id))
+    }
+
+    /// Whether a send was sent before: then it is dropped and answered as the first one was, or refused while that is in
+    /// doubt.
     pub(super) fn is_resent(&mut self, arrived: Arrived, send: &SendMessage) -> bool {
         let Some(id) = &send.message.headers().message_id else { return false };
         if !is_stored(send) {
@@ -114,8 +143,16 @@ impl Machine {
         }
         let is_known = self.producers.knows(id);
         if !is_known {
-            if send.transaction.is_some() {
-                return false;
+            let is_transacted = send.transaction.is_some();
+            if self.producers.in_doubt.contains(id)
+                || (is_transacted && self.producers.under_way.contains_key(id))
+            {
+                let error = ProviderError::InDoubt { message_id: id.to_string() };
+                if let Some(transaction) = self.transaction_of(arrived.connection, send) {
+                    transaction.fail(&error);
+                }
+                self.confirm(arrived.ticket, Err(error));
+                return true;
             }
             let Some(waiting) = self.producers.under_way.get_mut(id) else { return false };
             waiting.push(arrived);

@@ -76,9 +76,10 @@ impl Machine {
     fn recover_prepared(&mut self, prepared: PreparedTransaction, found: &Found) {
         let mut transaction = Transaction::recovered(prepared.xid.clone(), self.next_prepared);
         self.next_prepared += 1;
-        for (destination, message) in &prepared.sends {
+        for ((destination, message), id) in prepared.sends.iter().zip(prepared.ids) {
             if let Some(target) = self.target(destination) {
-                transaction.add_send(target, Held::recovered(message, target), None);
+                self.producers.doubt(id.as_ref());
+                transaction.add_send(target, Held::recovered(message, target), id);
             }
         }
         for stored in &prepared.acknowledged {

@@ -223,14 +223,6 @@ impl Machine {
         }
     }
 
-    /// Notes the sequences of what a transaction has stored, so that it is not sent again.
-    pub(super) fn note_stored_sends(&mut self, key: &TransactionKey) {
-        let Some(transaction) = self.transactions.get(key) else { return };
-        for id in transaction.sends.iter().filter_map(|send| send.id.as_ref()) {
-            self.producers.note(id);
-        }
-    }
-
     /// Clears what is noted of deliveries that a transaction settles.
     pub(super) fn clear_slots_of(&mut self, key: &TransactionKey) {
         let Some(transaction) = self.transactions.get(key) else { return };
@@ -246,7 +238,6 @@ impl Machine {
 
     /// Makes all of a transaction take effect.
     pub(super) fn apply(&mut self, key: &TransactionKey) {
-        self.note_stored_sends(key);
         self.bodies.uncommitted.remove(key);
         let Some(transaction) = self.transactions.remove(key) else { return };
         for Acknowledged { delivery, queue, position } in transaction.acknowledged {
@@ -258,7 +249,12 @@ impl Machine {
             self.attend(subscription);
             self.forget_if_done(subscription);
         }
-        for TransactedSend { target, held, .. } in transaction.sends {
+        for TransactedSend { target, held, id } in transaction.sends {
+            self.producers.doubt_no_more(id.as_ref());
+            if let Some(id) = id {
+                // So that it is not sent again.
+                self.producers.note(&id);
+            }
             self.make_sent(target, held, transaction.origin);
         }
     }
@@ -303,9 +299,14 @@ impl Machine {
         self.bodies.uncommitted.remove(key);
         let Some(transaction) = self.transactions.remove(key) else { return };
         if transaction.is_stored {
-            self.record(StoreOperation::Rollback(transaction.name));
+            self.record(StoreOperation::Rollback(transaction.name.clone()));
         }
+        // What is open can still be sent by another one.
+        let was_in_doubt = !transaction.may_be_undone();
         for send in transaction.sends {
+            if was_in_doubt {
+                self.producers.doubt_no_more(send.id.as_ref());
+            }
             self.memory.release(send.held);
         }
         let cause = cause.unwrap_or_else(|| Cause::failure("its transaction was rolled back"));
@@ -380,6 +381,9 @@ impl Machine {
             (_, name) => StoreOperation::Commit(name.clone()),
         };
         transaction.phase = Phase::WithStore;
+        for send in &transaction.sends {
+            self.producers.doubt(send.id.as_ref());
+        }
         self.record(operation);
         self.on_stored.push(OnStored::Ended { transaction: key.clone(), ending, ticket });
     }

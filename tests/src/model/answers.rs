@@ -21,6 +21,8 @@ pub enum Answer {
     Prepared(bool),
     /// The prepared transactions.
     Recovered(Vec<Xid>),
+    /// That it is not known what becomes of the first of what was sent again.
+    InDoubt,
     /// That the transaction was rolled back.
     RolledBack,
     /// That it was refused, for whatever reason.
@@ -41,6 +43,7 @@ impl Answer {
             Self::Recovered(xids) => *outcome == Ok(Confirmation::Recovered(xids.clone())),
             Self::MemoryFull => matches!(outcome, Err(ProviderError::MemoryFull { .. })),
             Self::RolledBack => matches!(outcome, Err(ProviderError::RolledBack { .. })),
+            Self::InDoubt => matches!(outcome, Err(ProviderError::InDoubt { .. })),
             Self::Refused => outcome.is_err(),
             Self::Whatever => true,
         }

@@ -56,9 +56,6 @@ impl Durable {
                     if !self.staged.iter().any(|(other, _)| *other == name) {
                         self.complain(format!("{xid:?} is prepared with nothing in it"));
                     }
-                    let staged: Vec<_> =
-                        self.staged.iter().filter(|(other, _)| *other == name).cloned().collect();
-                    staged.iter().for_each(|(_, operation)| self.note_producer(operation));
                 }
                 StoreOperation::Commit(transaction) => {
                     self.end_prepared(transaction);
@@ -106,13 +103,18 @@ impl Durable {
         }
         for xid in prepared {
             let name = StoreTransaction::Distributed(xid.clone());
-            let mut transaction =
-                PreparedTransaction { xid: xid.clone(), sends: Vec::new(), acknowledged: Vec::new() };
+            let mut transaction = PreparedTransaction {
+                xid: xid.clone(),
+                sends: Vec::new(),
+                ids: Vec::new(),
+                acknowledged: Vec::new(),
+            };
             for (_, operation) in self.staged.iter().filter(|(other, _)| *other == name) {
                 match operation {
                     StoreOperation::Append { stored, queue, message, .. } => {
                         let row = Row::new(queue, message);
                         transaction.sends.push((queue.clone(), self.recovered(*stored, &row)));
+                        transaction.ids.push(Some(super::id_of(message)));
                     }
                     StoreOperation::Remove { stored, .. } => transaction.acknowledged.push(*stored),
                     _ => {}

@@ -165,6 +165,14 @@ impl Model {
                 }
                 violation!("{what} was not given to the store");
             };
+            if entering.is_put_off
+                && let Origin::Moved(letter) = &entering.origin
+                && check_dead_letter(&message, letter).is_err()
+            {
+                // It is that of another subscription to the topic.
+                index += 1;
+                continue;
+            }
             match &entering.origin {
                 Origin::Sent(_) if message != entering.message => {
                     violation!("another message is stored than the one that was sent: {message:?}");

@@ -3,7 +3,7 @@
 use corriere_broker::machine::{ConnectionKey, Effects, Ticket};
 use corriere_broker::store::{Arrival, StoreOperation};
 use corriere_core::Message;
-use corriere_core::provider::SendMessage;
+use corriere_core::provider::{ProviderError, SendMessage};
 
 use super::entry::{Entry, key_of};
 use super::resends::is_stored;
@@ -171,7 +171,8 @@ impl Model {
         if let Some(index) = from_store {
             self.parked[index].wants_store = false;
             let may_overdraw = self.may_overdraw(&self.parked[index], index);
-            if self.next_admitted() == Some(index) || may_overdraw {
+            let came_before = self.came_before(&self.parked[index]);
+            if self.next_admitted() == Some(index) || may_overdraw || came_before {
                 let parked = self.parked.remove(index);
                 self.admit(parked);
                 self.settle_ends();
@@ -231,10 +232,9 @@ impl Model {
     /// Where bodies come and go: admits what the machine has admitted, and judges the order in which it did.
     pub(super) fn admit_what_was(&mut self, effects: &Effects) -> Judgement {
         let is_accepted = |parked: &Parked| {
-            let is_confirmed = effects
-                .confirmations
-                .iter()
-                .any(|(ticket, outcome)| *ticket == parked.ticket && outcome.is_ok());
+            let is_confirmed = effects.confirmations.iter().any(|(ticket, outcome)| {
+                *ticket == parked.ticket && matches!(outcome, Ok(_) | Err(ProviderError::InDoubt { .. }))
+            });
             let is_appended = || {
                 effects.store.iter().flat_map(|(_, operations)| operations).any(|operation| {
                     matches!(operation, StoreOperation::Append { message, transaction: None, arrival: Arrival::Sent, .. }

@@ -109,6 +109,7 @@ pub struct Model {
     killers: u64,
     put_offs: u64,
     waited_again: u64,
+    in_doubt: u64,
     resent: u64,
     restarts: u64,
     prepared_over_restarts: u64,
@@ -154,6 +155,7 @@ impl Model {
             killers: 0,
             put_offs: 0,
             waited_again: 0,
+            in_doubt: 0,
             resent: 0,
             restarts: 0,
             prepared_over_restarts: 0,
@@ -210,6 +212,12 @@ impl Model {
     #[must_use]
     pub fn waited_again(&self) -> u64 {
         self.waited_again
+    }
+
+    /// How many sends were refused as it was not known what becomes of the first.
+    #[must_use]
+    pub fn in_doubt(&self) -> u64 {
+        self.in_doubt
     }
 
     /// Sends that wait for memory or for the store.

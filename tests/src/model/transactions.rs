@@ -161,7 +161,6 @@ impl Model {
             transaction.owner = None;
             transaction.prepared = Some(order);
             self.instances += 1;
-            self.note_sends(key);
             if !must_commit {
                 self.remove_transaction(key);
             }
