@@ -192,7 +192,9 @@ impl Machine {
         self.make_room(size);
         let Memory { limit, used, line, .. } = &self.memory;
         let fits = |limit| *used == 0 || used.saturating_add(size) <= limit;
-        if fits(*limit) && line.first().is_none_or(|first| arrived.number < first) {
+        // When nothing is there it is the turn of an oversized one, too.
+        let first = if *used == 0 { line.next(0, *limit) } else { line.first() };
+        if fits(*limit) && first.is_none_or(|first| arrived.number < first) {
             return false;
         }
         !(self.may_overdraw(arrived.connection, send) && fits(limit.saturating_mul(2)))

@@ -58,7 +58,7 @@ use moving::Moves;
 use producers::Producers;
 use queue::{Queue, QueueKey};
 use serving::Unserved;
-use step::OnStored;
+use step::{OnStored, Recorded};
 use store_room::StoreRoom;
 use subscription::{Subscription, SubscriptionKey};
 use time_index::TimeIndex;
@@ -103,8 +103,8 @@ pub struct Machine {
     on_stored: Vec<OnStored>,
     /// The batches that come before these.
     recorded: Vec<(Vec<StoreOperation>, Vec<OnStored>)>,
-    /// The command of the step, if it is confirmed when all is stored that came of the step.
-    stored_for: Option<Ticket>,
+    /// The command of the step, if it is confirmed when that is stored which it recorded between these.
+    stored_for: Option<(Ticket, Recorded, Recorded)>,
     /// Queues in which something is ready, or someone has room, that was not so before.
     due_queues: VecDeque<QueueKey>,
     /// Subscriptions whose slots may have to say something else.

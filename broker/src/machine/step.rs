@@ -117,6 +117,13 @@ pub(super) enum OnStored {
     Ended { transaction: TransactionKey, ending: Ending, ticket: Ticket },
 }
 
+/// How many batches are recorded at a moment of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Recorded {
+    batches: usize,
+    moves: usize,
+}
+
 impl Machine {
     /// Takes one input and says what is to be done. `now` never goes back: an earlier moment counts as the latest.
     ///
@@ -252,28 +259,40 @@ impl Machine {
         self.effects.confirmations.push((ticket, outcome));
     }
 
-    /// Has the store do something. Each message that is sent is in a batch of its own: when there is no room for it, nothing
-    /// else must be refused with it.
+    /// Has the store do something. What it may refuse for want of room, and what ends a transaction of which it may have
+    /// refused something, is in a batch of its own: nothing else must be refused with it.
     pub(super) fn record(&mut self, operation: StoreOperation) {
-        let is_send = |operation: &StoreOperation| matches!(operation, StoreOperation::Append { .. });
-        if self.operations.last().is_some_and(|last| is_send(last) || is_send(&operation)) {
-            self.recorded.push((std::mem::take(&mut self.operations), std::mem::take(&mut self.on_stored)));
+        let is_alone = |operation: &StoreOperation| {
+            matches!(
+                operation,
+                StoreOperation::Append { .. } | StoreOperation::Commit(_) | StoreOperation::Prepare(_)
+            )
+        };
+        if self.operations.last().is_some_and(|last| is_alone(last) || is_alone(&operation)) {
+            self.end_batch();
         }
         self.operations.push(operation);
     }
 
-    /// How much is recorded for the store in this step.
-    pub(super) fn recorded(&self) -> usize {
-        let before: usize = self.recorded.iter().map(|(operations, _)| operations.len()).sum();
-        before + self.operations.len() + self.moves.fresh()
+    fn end_batch(&mut self) {
+        if !self.operations.is_empty() {
+            self.recorded.push((std::mem::take(&mut self.operations), std::mem::take(&mut self.on_stored)));
+        }
     }
 
-    /// Confirms a command that has taken effect, once the store knows of what it recorded.
-    pub(super) fn confirm_when_stored(&mut self, ticket: Ticket, recorded: usize) {
-        if self.recorded() > recorded {
-            self.stored_for = Some(ticket);
-        } else {
+    /// What is recorded for the store so far in this step; what comes next is in other batches.
+    pub(super) fn recorded(&mut self) -> Recorded {
+        self.end_batch();
+        Recorded { batches: self.recorded.len(), moves: self.moves.fresh() }
+    }
+
+    /// Confirms a command that has taken effect, once the store knows of what it recorded since then.
+    pub(super) fn confirm_when_stored(&mut self, ticket: Ticket, since: Recorded) {
+        let until = self.recorded();
+        if until == since {
             self.confirm(ticket, Ok(Confirmation::Done));
+        } else {
+            self.stored_for = Some((ticket, since, until));
         }
     }
 
@@ -329,21 +348,18 @@ impl Machine {
                 self.effects.deliveries.push((key, std::mem::take(&mut connection.outgoing)));
             }
         }
+        self.end_batch();
         let mut batches = std::mem::take(&mut self.recorded);
-        if !self.operations.is_empty() {
-            batches.push((std::mem::take(&mut self.operations), std::mem::take(&mut self.on_stored)));
-        }
         // Each by itself: one that there is no room for must not keep anything else from being stored.
-        batches.extend(self.moves.take_fresh());
-        let is_of_sends = |on_stored: &[OnStored]| on_stored.first().is_some_and(OnStored::is_of_send);
-        if let Some(ticket) = self.stored_for.take() {
-            let mut count = 0;
-            for (_, on_stored) in batches.iter_mut().filter(|(_, on_stored)| !is_of_sends(on_stored)) {
-                on_stored.push(OnStored::Confirm(ticket));
-                count += 1;
-            }
+        let mut moves = self.moves.take_fresh();
+        if let Some((ticket, since, until)) = self.stored_for.take() {
+            let own = &mut batches[since.batches..until.batches];
+            let own = own.iter_mut().chain(&mut moves[since.moves..until.moves]);
+            let count = own.map(|(_, on_stored)| on_stored.push(OnStored::Confirm(ticket))).count();
             self.confirming.insert(ticket, (count, None));
         }
+        batches.append(&mut moves);
+        let is_of_sends = |on_stored: &[OnStored]| on_stored.first().is_some_and(OnStored::is_of_send);
         for (operations, on_stored) in batches {
             self.store_room.under_way += usize::from(is_of_sends(&on_stored));
             let batch = BatchId(self.next_batch);

@@ -79,7 +79,9 @@ impl Machine {
             self.confirm(arrived.ticket, Err(ProviderError::Lost));
             return;
         }
-        self.wait_for_store_from(arrived);
+        if arrived.deadline > self.now {
+            self.wait_for_store_from(arrived);
+        }
         let (producer, message) = (arrived.producer, Arc::clone(message));
         let send = SendMessage { producer, message, transaction: None, deadline: None };
         self.park(arrived, send, Wanted::Store);
