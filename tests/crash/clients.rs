@@ -240,7 +240,7 @@ impl World {
             let Some(dispatch) = state.buffer.pop_front() else { return Ok(()) };
             let number = dispatch.number;
             self.ledger.handed_over(&state.from, &id_of(&dispatch));
-            self.command(connection, Command::HandedOver { subscription, number })?;
+            self.command(connection, Command::HandedOver { subscription, number, mark: None })?;
             let is_over = self.is_over();
             let state = &mut self.clients.consumers[consumer];
             state.last_handed_over = number;

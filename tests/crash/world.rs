@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use corriere_broker::Settings;
 use corriere_broker::files::Survival;
-use corriere_broker::machine::{BatchId, ConnectionKey, Effects, Input, Machine, Ticket};
+use corriere_broker::machine::{Batch, BatchId, ConnectionKey, Effects, Input, Machine, Ticket};
 use corriere_broker::store::{
     Attempt, AttemptSlot, MessageStore, StoreError, StoreEvent, StoreOperation, StoredId,
 };
@@ -289,7 +289,7 @@ impl World {
         if effects.takes_sends && !self.is_over() {
             self.shared.take_sends();
         }
-        for (id, operations) in effects.store {
+        for Batch { id, operations, .. } in effects.store {
             if self.is_over() {
                 continue;
             }

@@ -49,7 +49,7 @@ fn deliveries(world: &World, connection: ConnectionKey, subscription: Subscripti
 }
 
 fn hand_over(world: &mut World, session: SessionKey, subscription: SubscriptionId, number: u64) -> Judgement {
-    world.command(session.connection, Command::HandedOver { subscription, number })
+    world.command(session.connection, Command::HandedOver { subscription, number, mark: None })
 }
 
 fn give_back(world: &mut World, session: SessionKey, subscription: SubscriptionId, number: u64) -> Judgement {

@@ -1,13 +1,13 @@
 //! What happened, in lines that can be read.
 
-use corriere_broker::machine::{Effects, Input};
+use corriere_broker::machine::{Batch, Effects, Input};
 use corriere_broker::store::StoreOperation;
 use corriere_core::provider::Command;
 use corriere_tests::model::id_of;
 
 /// What the machine did, confirmations apart that say nothing new.
 pub(crate) fn effects(effects: &Effects, log: &mut Vec<String>) {
-    for (id, operations) in &effects.store {
+    for Batch { id, operations, .. } in &effects.store {
         let operations: Vec<_> = operations.iter().map(of_operation).collect();
         log.push(format!("    store {}: {}", id.0, operations.join(", ")));
     }

@@ -217,7 +217,7 @@ fn perform_on_what_is_open(world: &mut World, operation: &Operation) -> Judgemen
             let in_buffer: Vec<u64> = world.model.unsettled(connection, id);
             let next = in_buffer.into_iter().filter(|number| *number > subscription.handed_over);
             if let Some(number) = next.take(usize::from(count)).last() {
-                world.command(connection, Command::HandedOver { subscription: id, number })?;
+                world.command(connection, Command::HandedOver { subscription: id, number, mark: None })?;
             }
         }
         Operation::Acknowledge { subscription: pick, skip, count, word, transacted } => {

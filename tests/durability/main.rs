@@ -10,6 +10,7 @@ mod damage;
 mod dead_letters;
 mod failing_disk;
 mod fidelity;
+mod full_disk;
 mod full_store;
 mod large_bodies;
 mod long_backlog;

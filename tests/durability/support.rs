@@ -1,6 +1,7 @@
 //! A broker on a journal that a test can stop, kill or cut off from power, and start again on what is left.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -37,7 +38,33 @@ pub(crate) struct Home {
 
 enum Keep {
     Disk { _directory: TempDir },
+    Mounted { _disk: Mounted },
     Recorded(RecordedFiles),
+}
+
+/// A file system of its own in memory, which is there as long as this.
+struct Mounted(TempDir);
+
+impl Mounted {
+    /// Of so many bytes; an error says why it cannot be.
+    fn new(bytes: u64) -> Result<Self, String> {
+        let directory = tempfile::tempdir().unwrap();
+        let size = format!("size={bytes}");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(directory.path());
+        let mounted = mount.output().map_err(|error| error.to_string())?;
+        if mounted.status.success() {
+            return Ok(Self(directory));
+        }
+        Err(String::from_utf8_lossy(&mounted.stderr).trim().to_owned())
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Lazily: a thread that ends may still have a file of it open.
+        let _ = Command::new("umount").arg("--lazy").arg(self.0.path()).status();
+    }
 }
 
 impl Home {
@@ -46,6 +73,22 @@ impl Home {
         let directory = tempfile::tempdir().unwrap();
         let options = JournalOptions::new(directory.path().join("broker"));
         Self::with(Keep::Disk { _directory: directory }, options)
+    }
+
+    /// On a disk of so many bytes, a real one where the test may mount it, and recorded files otherwise.
+    pub(crate) fn on_small_disk(bytes: u64) -> Self {
+        match Mounted::new(bytes) {
+            Ok(disk) => {
+                let options = JournalOptions::new(disk.0.path().join("broker"));
+                Self::with(Keep::Mounted { _disk: disk }, options)
+            }
+            Err(reason) => {
+                eprintln!("no disk could be mounted, so recorded files are used: {reason}");
+                let home = Self::recorded();
+                home.memory().limit(Some(bytes));
+                home
+            }
+        }
     }
 
     /// On files in memory that can be killed, cut and damaged.
@@ -67,7 +110,7 @@ impl Home {
 
     pub(crate) fn files(&self) -> Arc<dyn FileSystem> {
         match &self.keep {
-            Keep::Disk { .. } => Arc::new(Disk),
+            Keep::Disk { .. } | Keep::Mounted { .. } => Arc::new(Disk),
             Keep::Recorded(files) => Arc::new(files.clone()),
         }
     }
@@ -76,7 +119,7 @@ impl Home {
     pub(crate) fn memory(&self) -> &RecordedFiles {
         match &self.keep {
             Keep::Recorded(files) => files,
-            Keep::Disk { .. } => panic!("this home is on a disk"),
+            Keep::Disk { .. } | Keep::Mounted { .. } => panic!("this home is on a disk"),
         }
     }
 

@@ -1,14 +1,15 @@
-//! What stands around the machine: the lock, the order of its effects, the store, the sinks and the clock.
+//! What stands around the machine: the inbox, the order of its effects, the store, the sinks and the clock.
 //!
-//! One mutex guards the machine and the effects that are not performed yet. Whoever brings an input steps the machine
-//! and queues its effects under the lock, and then, with the lock released, performs what is queued, unless another
-//! call is performing already. So effects are performed in the order of the steps, one at a time, and a sink or a store
-//! that calls back, which brings an input while effects are being performed, only queues what comes of it.
+//! Whoever brings an input posts it to the inbox, which keeps nobody waiting. One thread at a time drives: it takes what is
+//! posted, steps the machine with it, and performs the effects, without a lock, until nothing is left. Whoever posts
+//! while nobody drives does so himself; what is posted while somebody drives is that one's to take. So effects are
+//! performed in the order of the steps, one at a time, and a sink or a store that calls back only posts.
 //!
-//! A call performs no more than a bounded number of effects, so that nobody is kept by what others bring meanwhile. What
-//! it leaves is for the next call or for the timekeeper, whichever is first.
+//! A driver performs no more than a bounded number of effects, so that nobody is kept by what others bring meanwhile. What
+//! it leaves is for the next one who posts or for the timekeeper, whichever is first.
 
 mod confirmers;
+mod inbox;
 mod state;
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,20 +20,18 @@ use corriere_core::provider::{Command, ConnectOptions, DeliverySink, Event, Prov
 use corriere_core::{Clock, Timestamp};
 use tokio::sync::{Notify, watch};
 
-use crate::machine::{ConnectionKey, Input, Machine, SetAside, Ticket};
+use crate::machine::{Batch, ConnectionKey, Input, Machine, SetAside, attempt_of};
 use crate::registry;
 use crate::settings::Settings;
 use crate::store::{Loaded, MessageStore, StoreError, StoreEvent, StoredId, Sweep};
-use state::{Link, Own, State, StoreIs, Work};
-
-/// How many batches whose end is told one after the other are taken in one step.
-const SWEPT: usize = 256;
+use inbox::{Inbox, Posted};
+use state::{Link, State, StoreIs, Work};
 
 /// How many effects are taken from the queue at once.
-const AT_ONCE: usize = 16;
+const AT_ONCE: usize = 64;
 
-/// How many effects one call performs before it leaves the rest to others.
-const TURN: u64 = 64;
+/// How many effects one driver performs before it leaves the rest to others.
+const TURN: usize = 256;
 
 /// A machine at work.
 #[derive(Debug)]
@@ -40,9 +39,9 @@ pub(crate) struct Edge {
     name: String,
     clock: Clock,
     store: Arc<dyn MessageStore>,
+    inbox: Inbox,
+    /// Locked before the inbox, so that what is taken from it is stepped in its order.
     state: Mutex<State>,
-    /// Batches whose end was told and not taken, as more are told.
-    completed: Mutex<Vec<Input>>,
     /// Rung when the timekeeper has to look again.
     bell: Arc<Notify>,
     /// Told when somebody has performed for a while, or the store is closed.
@@ -74,7 +73,7 @@ impl Edge {
             name: name.to_owned(),
             clock,
             store,
-            completed: Mutex::new(Vec::new()),
+            inbox: Inbox::default(),
             state: Mutex::new(State::new(machine)),
             bell: Arc::new(Notify::new()),
             performed: Condvar::new(),
@@ -88,19 +87,18 @@ impl Edge {
             }
         }));
         // What expired while nobody was there does so now.
-        edge.input(edge.lock(), Input::Tick);
+        edge.post(Posted::Input(Input::Tick));
         edge
     }
 
     fn store_says(&self, event: StoreEvent) {
-        let mut state = self.lock();
         match event {
-            StoreEvent::Full { reason } => self.input(state, Input::StoreFull { reason }),
-            StoreEvent::Room => self.input(state, Input::StoreRoom),
+            StoreEvent::Full { reason } => self.post(Posted::Input(Input::StoreFull { reason })),
+            StoreEvent::Room => self.post(Posted::Input(Input::StoreRoom)),
             StoreEvent::Failed(error) => {
                 tracing::error!(broker = self.name, %error, "the message store failed, and the broker stops");
-                self.fail(&mut state, format!("its message store failed: {error}"));
-                self.lead(self.perform(state));
+                self.fail(&mut self.lock(), format!("its message store failed: {error}"));
+                self.drive_if_free();
             }
         }
     }
@@ -117,8 +115,14 @@ impl Edge {
         self.clock.now()
     }
 
+    /// What the machine says, after all that was posted before.
     pub(crate) fn query<T>(&self, ask: impl FnOnce(&Machine) -> T) -> T {
-        ask(&self.lock().machine)
+        let mut state = self.lock();
+        self.take_posted(&mut state);
+        let answer = ask(&state.machine);
+        drop(state);
+        self.drive_if_free();
+        answer
     }
 
     /// Makes a connection.
@@ -128,16 +132,21 @@ impl Edge {
         sink: Arc<dyn DeliverySink>,
     ) -> Result<ConnectionKey, ProviderError> {
         let mut state = self.lock();
+        // One that ended before has left its client id.
+        self.take_posted(&mut state);
         if let Some(error) = &state.stopped {
             return Err(error.clone());
         }
         if let Some(client_id) = &options.client_id
             && let Some(holder) = state.links.values().find(|link| link.client_id.as_ref() == Some(client_id))
         {
-            return Err(ProviderError::ClientIdInUse {
+            let in_use = ProviderError::ClientIdInUse {
                 client_id: client_id.to_string(),
                 holder: holder.identity.to_string(),
-            });
+            };
+            drop(state);
+            self.drive_if_free();
+            return Err(in_use);
         }
         state.last_connection += 1;
         let connection = ConnectionKey(state.last_connection);
@@ -146,90 +155,74 @@ impl Edge {
             .links
             .insert(connection, Link { sink, client_id: options.client_id, identity: options.connection });
         self.step(&mut state, [Input::Connect { connection, identity }]);
-        self.lead(self.perform(state));
+        drop(state);
+        self.drive_if_free();
         Ok(connection)
     }
 
     /// Takes a command of a connection.
     pub(crate) fn submit(&self, connection: ConnectionKey, command: Command) -> Receipt {
-        let is_close = matches!(command, Command::Close);
+        if is_answered_at_once(&command) {
+            return self.submit_and_step(connection, command);
+        }
+        let (confirmer, receipt) = Receipt::pending();
+        self.note_hand_over(&command);
+        self.post(Posted::Command { connection, command, confirmer: Some(confirmer) });
+        receipt
+    }
+
+    /// Steps the machine with a command on this thread, though another may drive: whoever sends many one after the other
+    /// is not to wait each time until that one has told him.
+    fn submit_and_step(&self, connection: ConnectionKey, command: Command) -> Receipt {
         let mut state = self.lock();
-        if let Some(error) = &state.stopped {
-            return Receipt::ready(Err(error.clone()));
-        }
-        state.last_ticket += 1;
-        let ticket = Ticket(state.last_ticket);
-        // The call that performs can hand out a fulfilled receipt. For any other, what stands before its confirmation
-        // in the queue has yet to be delivered.
-        let pending = if state.performer.is_some() {
-            Some(state.hand_out(connection, ticket))
-        } else {
-            state.own = Some(Own { ticket, outcome: None });
-            None
-        };
-        self.step(&mut state, [Input::Command { connection, ticket, command }]);
-        if is_close {
-            state.unlink(connection);
-        }
-        if let Some(receipt) = pending {
-            return receipt;
-        }
-        let mut state = self.perform(state);
-        let receipt = match state.own.take().and_then(|own| own.outcome) {
-            Some((outcome, after)) if after <= state.performed => Receipt::ready(outcome),
-            Some((outcome, _)) => {
-                let (confirmer, receipt) = Receipt::pending();
-                state.queued.push_back(Work::Confirm(confirmer, outcome));
-                receipt
+        self.take_posted(&mut state);
+        let receipt = match state.own(connection, command) {
+            Ok((ticket, input)) => {
+                self.step(&mut state, [input]);
+                state.own_receipt(connection, ticket)
             }
-            None => match &state.stopped {
-                Some(error) => Receipt::ready(Err(error.clone())),
-                // Its sink panicked meanwhile, so that nobody will answer it any more.
-                None if !is_close && !state.links.contains_key(&connection) => {
-                    Receipt::ready(Err(ProviderError::Lost))
-                }
-                None => state.hand_out(connection, ticket),
-            },
+            Err(error) => Receipt::ready(Err(error)),
         };
-        self.lead(state);
+        drop(state);
+        self.drive_if_free();
         receipt
     }
 
     /// Takes a command of which nobody waits for the confirmation.
     pub(crate) fn tell(&self, connection: ConnectionKey, command: Command) {
-        let mut state = self.lock();
-        if state.stopped.is_some() {
-            return;
+        self.note_hand_over(&command);
+        self.post(Posted::Command { connection, command, confirmer: None });
+    }
+
+    /// At once, and not in its turn: who tells of a hand-over goes on to run what may kill the process.
+    fn note_hand_over(&self, command: &Command) {
+        if let Command::HandedOver { mark: Some(mark), .. } = command {
+            let (slot, attempt) = attempt_of(*mark);
+            self.store.note_attempt(slot, Some(attempt));
         }
-        state.last_ticket += 1;
-        let ticket = Ticket(state.last_ticket);
-        state.is_awaited = false;
-        self.step(&mut state, [Input::Command { connection, ticket, command }]);
-        state.is_awaited = true;
-        self.lead(self.perform(state));
     }
 
     /// Ends a connection of which the last handle is gone.
     pub(crate) fn disconnect(&self, connection: ConnectionKey) {
-        let mut state = self.lock();
-        state.unlink(connection);
-        let confirmers = state.confirmers.take_of(connection);
-        state.queued.push_back(Work::Drop(confirmers));
-        self.input(state, Input::Vanished { connection });
+        self.post(Posted::Vanished(connection));
     }
 
     /// Ends everything, and closes the store when all that it was to be given has been. Called from within an effect it
     /// returns at once, and a thread of its own does the rest.
     pub(crate) fn stop(&self) {
         let mut state = self.lock();
+        self.take_posted(&mut state);
         self.count_what_is_in_hand(&mut state);
         state.stop(self.stopped("it was told to".to_owned()), false);
         registry::leave(self);
         self.bell.notify_one();
         let this_thread = thread::current().id();
         loop {
-            state = self.perform(state);
-            if state.performer == Some(this_thread) {
+            drop(state);
+            self.drive_if_free();
+            state = self.lock();
+            let driver = self.inbox.driver();
+            if driver == Some(this_thread) {
                 if let Some(edge) = self.me.upgrade() {
                     thread::spawn(move || edge.stop());
                 }
@@ -237,8 +230,8 @@ impl Edge {
             }
             match state.store_is {
                 StoreIs::Closed => return,
-                StoreIs::Open if state.performer.is_none() && state.queued.is_empty() => break,
-                StoreIs::Open if state.performer.is_none() => {}
+                StoreIs::Open if driver.is_none() && state.queued.is_empty() => break,
+                StoreIs::Open if driver.is_none() => {}
                 StoreIs::Open | StoreIs::Closing => {
                     state = self.performed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 }
@@ -287,36 +280,67 @@ impl Edge {
         ProviderError::Stopped { broker: self.name.clone(), reason }
     }
 
-    fn input(&self, mut state: MutexGuard<'_, State>, input: Input) {
-        self.step(&mut state, [input]);
-        self.lead(self.perform(state));
+    fn post(&self, posted: Posted) {
+        if self.inbox.post(posted) {
+            self.drive();
+        }
     }
 
     /// Takes the end of a batch, together with others whose end is told at once.
     fn completed(&self, input: Input, sweep: Sweep) {
-        let count = {
-            let mut completed = self.completed.lock().unwrap_or_else(PoisonError::into_inner);
-            completed.push(input);
-            completed.len()
-        };
-        if sweep == Sweep::GoesOn && count < SWEPT {
-            return;
-        }
-        let mut state = self.lock();
-        // Taken under the state's lock, so that they are taken in the order in which they came.
-        let inputs = std::mem::take(&mut *self.completed.lock().unwrap_or_else(PoisonError::into_inner));
-        if !inputs.is_empty() {
-            self.step(&mut state, inputs);
-            self.lead(self.perform(state));
+        match sweep {
+            Sweep::GoesOn => self.inbox.post_ahead(Posted::Input(input)),
+            Sweep::Ends => self.post(Posted::Input(input)),
         }
     }
 
-    /// Lets the store write what it was given, on this thread if it likes, unless this is a call from within another one
-    /// that performs, which will do it.
-    fn lead(&self, mut state: MutexGuard<'_, State>) {
-        if state.performer.is_none() && std::mem::take(&mut state.has_submitted) {
+    /// Performs what is queued, unless somebody else drives, who will come to it.
+    fn drive_if_free(&self) {
+        if self.inbox.begin() {
+            self.drive();
+        }
+    }
+
+    /// Takes what is posted and performs what comes of it, until nothing is left or the turn is over. Called by the driver.
+    fn drive(&self) {
+        let mut taken = Vec::new();
+        let (mut performed, mut has_submitted) = (0, false);
+        loop {
+            let mut state = self.lock();
+            let is_over = if performed >= TURN {
+                self.inbox.end();
+                self.bell.notify_one();
+                true
+            } else {
+                self.take_posted(&mut state);
+                let count = state.queued.len().min(AT_ONCE);
+                taken.extend(state.queued.drain(..count));
+                taken.is_empty() && self.inbox.end_if_empty()
+            };
+            if is_over {
+                if state.stopped.is_some() {
+                    self.performed.notify_all();
+                }
+                break;
+            }
             drop(state);
+            performed += taken.len();
+            has_submitted |= taken.iter().any(|work| matches!(work, Work::Store(_)));
+            taken.drain(..).for_each(|work| self.perform_caught(work));
+        }
+        if has_submitted {
+            // What was submitted may be written on this thread, and it drives no more.
             self.store.lead();
+        }
+    }
+
+    /// Steps the machine with all that is posted.
+    fn take_posted(&self, state: &mut State) {
+        let mut posted = self.inbox.take(std::mem::take(&mut state.taken));
+        let inputs: Vec<_> = posted.drain(..).filter_map(|posted| state.input(posted)).collect();
+        state.taken = posted;
+        if !inputs.is_empty() {
+            self.step(state, inputs);
         }
     }
 
@@ -328,8 +352,7 @@ impl Edge {
         let now = self.clock.now();
         match caught(|| state.machine.step_all(now, inputs)) {
             Ok(mut effects) => {
-                // Now, and not in its turn: whoever performs may be busy for long, and who told of a hand-over goes on to
-                // run what may kill the process.
+                // Now, and not in its turn: who told of a hand-over goes on to run what may kill the process.
                 for (slot, attempt) in std::mem::take(&mut effects.attempts) {
                     self.store.note_attempt(slot, attempt);
                 }
@@ -351,37 +374,9 @@ impl Edge {
         }
     }
 
-    /// Performs what is queued, up to a bound, unless somebody does already.
-    fn perform<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-        if state.performer.is_some() {
-            return state;
-        }
-        state.performer = Some(thread::current().id());
-        let end = state.performed + TURN;
-        let mut taken = Vec::new();
-        while state.performed < end && !state.queued.is_empty() {
-            // Some at a time, as others want the lock too.
-            let count = state.queued.len().min(AT_ONCE);
-            taken.extend(state.queued.drain(..count));
-            state.performed += count as u64;
-            state.has_submitted |= taken.iter().any(|work| matches!(work, Work::Store { .. }));
-            drop(state);
-            taken.drain(..).for_each(|work| self.perform_caught(work));
-            state = self.lock();
-        }
-        state.performer = None;
-        if !state.queued.is_empty() {
-            self.bell.notify_one();
-        }
-        if state.stopped.is_some() {
-            self.performed.notify_all();
-        }
-        state
-    }
-
     /// A panic of a sink or a store must not leave the broker performing for ever, nor what it had with nobody.
     fn perform_caught(&self, work: Work) {
-        let batch = if let Work::Store { batch, .. } = &work { Some(*batch) } else { None };
+        let batch = if let Work::Store(batch) = &work { Some(batch.id) } else { None };
         let wanted = if let Work::Load(wanted) = &work { wanted.clone() } else { Vec::new() };
         let connection = if let Work::Deliver(connection, ..) = &work { Some(*connection) } else { None };
         let Err(panic) = caught(|| self.perform_one(work)) else { return };
@@ -392,12 +387,12 @@ impl Edge {
         );
         if let Some(batch) = batch {
             let outcome = Err(StoreError::Io(format!("it panicked: {panic}")));
-            self.input(self.lock(), Input::Stored { batch, outcome });
+            self.post(Posted::Input(Input::Stored { batch, outcome }));
         }
         if !wanted.is_empty() {
             let error = StoreError::Io(format!("the store panicked: {panic}"));
             let messages = wanted.into_iter().map(|stored| (stored, Err(error.clone()))).collect();
-            self.input(self.lock(), Input::Loaded { messages });
+            self.post(Posted::Input(Input::Loaded { messages }));
         }
         if let Some(connection) = connection {
             self.break_off(connection);
@@ -411,16 +406,17 @@ impl Edge {
         let confirmers = state.confirmers.take_of(connection);
         state.queued.push_back(Work::Drop(confirmers));
         state.queued.push_back(Work::Notify(link.sink, Event::Lost { error: ProviderError::Lost }));
-        self.input(state, Input::Vanished { connection });
+        drop(state);
+        self.post(Posted::Input(Input::Vanished { connection }));
     }
 
     fn perform_one(&self, work: Work) {
         match work {
-            Work::Store { batch, operations, is_awaited } => {
+            Work::Store(Batch { id, operations, is_awaited }) => {
                 let me = self.me.clone();
                 let completion = move |outcome, sweep| {
                     if let Some(edge) = me.upgrade() {
-                        edge.completed(Input::Stored { batch, outcome }, sweep);
+                        edge.completed(Input::Stored { batch: id, outcome }, sweep);
                     }
                 };
                 if is_awaited {
@@ -434,7 +430,7 @@ impl Edge {
                 let me = self.me.clone();
                 let completion = move |messages| {
                     if let Some(edge) = me.upgrade() {
-                        edge.input(edge.lock(), Input::Loaded { messages });
+                        edge.post(Posted::Input(Input::Loaded { messages }));
                     }
                 };
                 self.store.load(wanted, Box::new(completion));
@@ -478,7 +474,7 @@ impl Edge {
                     () = bell.notified() => {}
                     () = clock.sleep_until(wake_at) => {
                         if let Some(edge) = me.upgrade() {
-                            edge.input(edge.lock(), Input::Tick);
+                            edge.post(Posted::Input(Input::Tick));
                         }
                     }
                 },
@@ -488,9 +484,9 @@ impl Edge {
 
     /// Performs what was left, and says what the timekeeper has to do next; `None` when there is nothing more to do.
     fn next_task(&self) -> Option<Task> {
-        self.lead(self.perform(self.lock()));
+        self.drive_if_free();
         let mut state = self.lock();
-        if !state.queued.is_empty() && state.performer.is_none() {
+        if self.inbox.driver().is_none() && (self.inbox.has_posted() || !state.queued.is_empty()) {
             return Some(Task::Perform);
         }
         if state.stopped.is_some() && state.queued.is_empty() {
@@ -517,6 +513,11 @@ impl Drop for Edge {
             thread::spawn(move || store.close());
         }
     }
+}
+
+/// Whether the outcome depends neither on the store nor on what has been delivered: a message that need only be accepted.
+fn is_answered_at_once(command: &Command) -> bool {
+    matches!(command, Command::Send(send) if send.transaction.is_some() || !send.message.headers().is_persistent())
 }
 
 #[cfg(test)]

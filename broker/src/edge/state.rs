@@ -2,17 +2,16 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::thread::ThreadId;
 
 use corriere_core::provider::{
-    Confirmation, Confirmer, DeliverySink, Dispatch, Event, ProviderError, Receipt,
+    Command, Confirmation, Confirmer, DeliverySink, Dispatch, Event, ProviderError, Receipt,
 };
 use corriere_core::{ConnectionId, Timestamp};
 
 use super::confirmers::Confirmers;
-use crate::machine::SetAside;
-use crate::machine::{BatchId, ConnectionKey, Effects, Machine, Ticket};
-use crate::store::{StoreOperation, StoredId};
+use super::inbox::Posted;
+use crate::machine::{Batch, ConnectionKey, Effects, Input, Machine, SetAside, Ticket};
+use crate::store::StoredId;
 
 pub(super) type Outcome = Result<Confirmation, ProviderError>;
 
@@ -23,12 +22,10 @@ pub(super) struct State {
     /// The other ends of receipts that were handed out unfulfilled.
     pub(super) confirmers: Confirmers,
     pub(super) queued: VecDeque<Work>,
-    /// How many effects were ever performed, the one at work included.
-    pub(super) performed: u64,
-    /// Who performs what is queued.
-    pub(super) performer: Option<ThreadId>,
-    /// The command of the call that performs, whose receipt is not handed out yet.
-    pub(super) own: Option<Own>,
+    /// Empty, for its memory: what is posted next.
+    pub(super) taken: Vec<Posted>,
+    /// The command of the call that steps, and its outcome once it is known.
+    own: Option<(Ticket, Option<Outcome>)>,
     pub(super) last_connection: u64,
     pub(super) last_ticket: u64,
     /// Whether it was said once that memory, or the store, is full.
@@ -39,10 +36,6 @@ pub(super) struct State {
     pub(super) armed_for: Option<Timestamp>,
     /// Why it stopped, for whoever comes after that.
     pub(super) stopped: Option<ProviderError>,
-    /// Whether somebody waits for what the present step comes to.
-    pub(super) is_awaited: bool,
-    /// Whether the store was given something since it was last asked to lead.
-    pub(super) has_submitted: bool,
     /// How far the store's end has come.
     pub(super) store_is: StoreIs,
 }
@@ -55,14 +48,6 @@ pub(super) enum StoreIs {
     Closed,
 }
 
-/// A command whose receipt is not handed out yet.
-#[derive(Debug)]
-pub(super) struct Own {
-    pub(super) ticket: Ticket,
-    /// Once it is known: with how many effects have to be performed before it may be told.
-    pub(super) outcome: Option<(Outcome, u64)>,
-}
-
 #[derive(Debug)]
 pub(super) struct Link {
     pub(super) sink: Arc<dyn DeliverySink>,
@@ -73,12 +58,7 @@ pub(super) struct Link {
 /// One effect, with all that is needed to perform it without the lock.
 #[derive(Debug)]
 pub(super) enum Work {
-    Store {
-        batch: BatchId,
-        operations: Vec<StoreOperation>,
-        /// Whether somebody waits until it is as safe as it is to be.
-        is_awaited: bool,
-    },
+    Store(Batch),
     /// Has the store take sends again.
     TakeSends,
     Load(Vec<StoredId>),
@@ -102,8 +82,7 @@ impl State {
             links: BTreeMap::new(),
             confirmers: Confirmers::default(),
             queued: VecDeque::new(),
-            performed: 0,
-            performer: None,
+            taken: Vec::new(),
             own: None,
             last_connection: 0,
             last_ticket: 0,
@@ -112,17 +91,72 @@ impl State {
             wake_at: None,
             armed_for: None,
             stopped: None,
-            is_awaited: true,
-            has_submitted: false,
             store_is: StoreIs::Open,
         }
     }
 
-    /// A receipt that is fulfilled later.
-    pub(super) fn hand_out(&mut self, connection: ConnectionKey, ticket: Ticket) -> Receipt {
+    /// What the machine is to be given of something that was posted; `None` where it is over with an answer.
+    pub(super) fn input(&mut self, posted: Posted) -> Option<Input> {
+        match posted {
+            Posted::Command { connection, command, confirmer } => {
+                if let Some(error) = self.refusal(connection) {
+                    self.queued.extend(confirmer.map(|confirmer| Work::Confirm(confirmer, Err(error))));
+                    return None;
+                }
+                let ticket = confirmer.map_or(Ticket::NOBODY, |confirmer| {
+                    let ticket = self.next_ticket();
+                    self.confirmers.insert(connection, ticket, confirmer);
+                    ticket
+                });
+                if matches!(command, Command::Close) {
+                    self.unlink(connection);
+                }
+                Some(Input::Command { connection, ticket, command })
+            }
+            Posted::Vanished(connection) => {
+                self.unlink(connection);
+                let confirmers = self.confirmers.take_of(connection);
+                self.queued.push_back(Work::Drop(confirmers));
+                Some(Input::Vanished { connection })
+            }
+            Posted::Input(input) => Some(input),
+        }
+    }
+
+    /// The same for a command of the call that steps, which is told the outcome if that is known after the step.
+    pub(super) fn own(
+        &mut self,
+        connection: ConnectionKey,
+        command: Command,
+    ) -> Result<(Ticket, Input), ProviderError> {
+        self.refusal(connection).map_or(Ok(()), Err)?;
+        let ticket = self.next_ticket();
+        self.own = Some((ticket, None));
+        Ok((ticket, Input::Command { connection, ticket, command }))
+    }
+
+    /// The receipt of [`State::own`], after the step.
+    pub(super) fn own_receipt(&mut self, connection: ConnectionKey, ticket: Ticket) -> Receipt {
+        if let Some((_, Some(outcome))) = self.own.take() {
+            return Receipt::ready(outcome);
+        }
+        if let Some(error) = &self.stopped {
+            return Receipt::ready(Err(error.clone()));
+        }
         let (confirmer, receipt) = Receipt::pending();
         self.confirmers.insert(connection, ticket, confirmer);
         receipt
+    }
+
+    /// Why a connection can ask for nothing more.
+    fn refusal(&self, connection: ConnectionKey) -> Option<ProviderError> {
+        let is_linked = self.links.contains_key(&connection);
+        self.stopped.clone().or((!is_linked).then_some(ProviderError::Lost))
+    }
+
+    fn next_ticket(&mut self) -> Ticket {
+        self.last_ticket += 1;
+        Ticket(self.last_ticket)
     }
 
     /// Queues the effects of a step.
@@ -131,10 +165,7 @@ impl State {
         if effects.takes_sends {
             self.queued.push_back(Work::TakeSends);
         }
-        for (batch, operations) in effects.store {
-            let is_awaited = self.is_awaited;
-            self.queued.push_back(Work::Store { batch, operations, is_awaited });
-        }
+        self.queued.extend(effects.store.into_iter().map(Work::Store));
         if !effects.load.is_empty() {
             self.queued.push_back(Work::Load(effects.load));
         }
@@ -157,10 +188,10 @@ impl State {
             }
             if let Some(confirmer) = self.confirmers.take(ticket) {
                 self.queued.push_back(Work::Confirm(confirmer, outcome));
-            } else if let Some(own) = &mut self.own
-                && own.ticket == ticket
+            } else if let Some((own, answer)) = &mut self.own
+                && *own == ticket
             {
-                own.outcome = Some((outcome, self.performed + self.queued.len() as u64));
+                *answer = Some(outcome);
             }
         }
     }

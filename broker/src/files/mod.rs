@@ -22,19 +22,25 @@ pub trait FileSystem: Debug + Send + Sync {
     /// Makes a directory and those above it, durable when this returns; one that is there is left alone.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// [`io::ErrorKind::NotADirectory`] with what is in the place of one; what the operating system says.
     fn create_directory(&self, path: &Path) -> io::Result<()>;
 
-    /// The files of a directory, in the order of their names; directories in it are left out.
+    /// The files of a directory, in the order of their names; all else in it is left out.
     ///
     /// # Errors
     /// What the operating system says.
     fn list(&self, directory: &Path) -> io::Result<Vec<Listed>>;
 
-    /// Opens a file for reading and writing.
+    /// What [`FileSystem::list`] leaves out, in the order of the names: directories, links, pipes and the like.
     ///
     /// # Errors
     /// What the operating system says.
+    fn list_others(&self, directory: &Path) -> io::Result<Vec<Other>>;
+
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// What the operating system says; also where something else than a file has the name, for which it does not wait.
     fn open(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DataFile>>;
 
     /// Gives a file another name, over one that may be there.
@@ -60,7 +66,22 @@ pub trait FileSystem: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`LockError::Held`] with what the holder wrote.
-    fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn Debug + Send + Sync>, LockError>;
+    fn lock(&self, path: &Path, holder: &str) -> Result<Box<dyn Lock>, LockError>;
+
+    /// The same for one who cannot or will not write: the file must be there, and says nothing of this holder.
+    ///
+    /// # Errors
+    /// As [`FileSystem::lock`].
+    fn lock_to_read(&self, path: &Path) -> Result<Box<dyn Lock>, LockError>;
+}
+
+/// A lock that is held, until this is dropped.
+pub trait Lock: Debug + Send + Sync {
+    /// Whether the file of this name is the one that is locked; another one can be locked by others.
+    ///
+    /// # Errors
+    /// What the operating system says, unless it is that there is none.
+    fn is_at(&self, path: &Path) -> io::Result<bool>;
 }
 
 /// An open file. Everything is at an offset, so that threads do not disturb each other.
@@ -102,6 +123,12 @@ pub trait DataFile: Debug + Send + Sync {
     /// # Errors
     /// What the operating system says. What is durable after that is unknown.
     fn sync_data(&self) -> io::Result<()>;
+
+    /// Whether the file of this name is this one. One that was removed has no name any more.
+    ///
+    /// # Errors
+    /// What the operating system says, unless it is that there is none.
+    fn is_at(&self, path: &Path) -> io::Result<bool>;
 }
 
 /// How a file is opened.
@@ -109,6 +136,8 @@ pub trait DataFile: Debug + Send + Sync {
 pub enum OpenMode {
     /// It must be there.
     Existing,
+    /// It must be there, and is not written to.
+    ReadOnly,
     /// It must not be there yet.
     New,
     /// It is made if it is not there.
@@ -124,6 +153,15 @@ pub struct Listed {
     pub length: u64,
 }
 
+/// Something in a directory that is no file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// Its name within the directory.
+    pub name: String,
+    /// What it is, for people: "a directory".
+    pub what: &'static str,
+}
+
 /// Why a lock was not taken.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -137,6 +175,12 @@ pub enum LockError {
     /// The operating system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+/// Whether there were too many open files, of this process or of the system: nothing was done, and it can be tried again.
+pub(crate) fn is_out_of_handles(error: &io::Error) -> bool {
+    // EMFILE and ENFILE have no kind of their own.
+    cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }
 
 /// Writes bytes of a file again as they are: those whose sync failed are made durable by the next one only then.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::{DataFile, Disk, FileSystem, LockError, OpenMode, RecordedFiles};
+use super::{DataFile, Disk, FileSystem, Listed, LockError, OpenMode, RecordedFiles};
 
 #[test]
 fn a_disk_and_recorded_files_do_the_same() {
@@ -23,6 +23,28 @@ fn a_relative_directory_is_made_with_all_above_it() {
     files.open(Path::new("data/local/lock"), OpenMode::New).unwrap();
     files.sync_directory(Path::new("data")).unwrap();
     assert_eq!(files.paths(), [Path::new("data/local/lock")]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_not_taken_for_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let root = directory.path();
+    std::os::unix::fs::symlink(root.join("loop"), root.join("loop")).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+    std::fs::write(root.join("plain"), "").unwrap();
+    assert_eq!(Disk.list(root).unwrap(), [Listed { name: "plain".into(), length: 0 }]);
+    let others = Disk.list_others(root).unwrap();
+    let others: Vec<_> = others.iter().map(|other| (&*other.name, other.what)).collect();
+    assert_eq!(others, [("loop", "a symbolic link"), ("socket", "a pipe, a socket or a device")]);
+    for name in ["loop", "socket"] {
+        let path = root.join(name);
+        for mode in [OpenMode::Existing, OpenMode::ReadOnly, OpenMode::New, OpenMode::Any] {
+            assert!(Disk.open(&path, mode).is_err(), "{name} {mode:?}");
+        }
+        assert!(Disk.lock(&path, "holder").is_err() && Disk.lock_to_read(&path).is_err(), "{name}");
+        assert!(Disk.create_directory(&path.join("below")).is_err(), "{name}");
+    }
 }
 
 /// One line for each step: what it gave.
@@ -82,10 +104,43 @@ fn script(files: &dyn FileSystem, root: &Path) -> Vec<String> {
     step(outcome(files.list(&data)));
     step(outcome(files.list(root)));
 
+    files.create_directory(&data.join("within")).unwrap();
+    step(outcome(files.list_others(&data)));
+    step(outcome(files.list_others(&data.join("nowhere"))));
+    step(outcome(files.open(&data.join("nowhere"), OpenMode::ReadOnly)));
+    step(outcome(files.open(&data.join("within"), OpenMode::ReadOnly)));
+    let this = files.open(&one, OpenMode::New).unwrap();
+    step(outcome(this.write_all_at(b"this", 0)));
+    let to_read = files.open(&one, OpenMode::ReadOnly).unwrap();
+    step(bytes(&*to_read, 0));
+    step(to_read.write_all_at(b"no", 0).is_err().to_string());
+    step(to_read.set_len(0).is_err().to_string());
+    step(format!("{:?} {:?}", this.is_at(&one).unwrap(), to_read.is_at(&one).unwrap()));
+    step(outcome(this.is_at(&other)));
+    step(outcome(files.rename(&one, &other)));
+    step(format!("{:?} {:?}", this.is_at(&one).unwrap(), to_read.is_at(&other).unwrap()));
+    files.open(&one, OpenMode::New).unwrap();
+    step(outcome(this.is_at(&one)));
+    step(outcome(files.create_directory(&one)));
+    step(outcome(files.create_directory(&one.join("below/it"))));
+    step(outcome(this.is_at(&one.join("below"))));
+
     let lock = data.join("lock");
+    step(holder(files.lock_to_read(&lock)));
     let held = files.lock(&lock, "the first, which has a long name").unwrap();
     step(holder(files.lock(&lock, "another")));
+    step(holder(files.lock_to_read(&lock)));
+    step(outcome(held.is_at(&lock)));
     drop(held);
+    let held = files.lock_to_read(&lock).unwrap();
+    step(holder(files.lock(&lock, "another")));
+    files.remove(&lock).unwrap();
+    step(outcome(held.is_at(&lock)));
+    let next = files.lock(&lock, "the next one").unwrap();
+    step(format!("{:?} {:?}", held.is_at(&lock).unwrap(), next.is_at(&lock).unwrap()));
+    drop(held);
+    step(holder(files.lock(&lock, "another")));
+    drop(next);
     step(holder(files.lock(&lock, "another")));
     step(outcome(files.list(&data)));
     step(bytes(&*files.open(&lock, OpenMode::Existing).unwrap(), 0));

@@ -29,18 +29,21 @@ impl Attempts {
     /// The file at `path`, which is made if it is not there, and what it says.
     pub(crate) fn open(files: &dyn FileSystem, path: &Path) -> io::Result<(Self, Vec<Attempt>)> {
         let file = files.open(path, OpenMode::Any)?;
-        let mut found = Vec::new();
-        let mut chunk = vec![0; 1_024 * SLOT];
-        let length = file.len()?;
-        let mut at = 0;
-        while at + SLOT as u64 <= length {
-            let rest = usize::try_from(length - at).unwrap_or(usize::MAX);
-            let bytes = &mut chunk[..rest.min(1_024 * SLOT) / SLOT * SLOT];
-            file.read_exact_at(bytes, at)?;
-            found.extend(bytes.chunks_exact(SLOT).filter_map(decode));
-            at += bytes.len() as u64;
-        }
+        let found = read(&*file)?;
         Ok((Self { file, path: path.to_owned(), failed: AtomicBool::new(false) }, found))
+    }
+
+    /// What the file at `path` says; nothing where there is none.
+    pub(crate) fn read(files: &dyn FileSystem, path: &Path) -> io::Result<Vec<Attempt>> {
+        match files.open(path, OpenMode::ReadOnly) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            opened => read(&*opened?),
+        }
+    }
+
+    /// The file itself, which stays open.
+    pub(crate) fn file(&self) -> Arc<dyn DataFile> {
+        Arc::clone(&self.file)
     }
 
     /// Writes a slot; `None` clears it. Not synced.
@@ -69,6 +72,21 @@ impl Attempts {
             written => written,
         }
     }
+}
+
+fn read(file: &dyn DataFile) -> io::Result<Vec<Attempt>> {
+    let mut found = Vec::new();
+    let mut chunk = vec![0; 1_024 * SLOT];
+    let length = file.len()?;
+    let mut at = 0;
+    while at + SLOT as u64 <= length {
+        let rest = usize::try_from(length - at).unwrap_or(usize::MAX);
+        let bytes = &mut chunk[..rest.min(1_024 * SLOT) / SLOT * SLOT];
+        file.read_exact_at(bytes, at)?;
+        found.extend(bytes.chunks_exact(SLOT).filter_map(decode));
+        at += bytes.len() as u64;
+    }
+    Ok(found)
 }
 
 fn encode(attempt: Attempt) -> [u8; SLOT] {

@@ -30,6 +30,18 @@ pub(crate) enum Change {
     Rollback(StoreTransaction),
 }
 
+impl Change {
+    /// The transaction that is there from now on, if it was not.
+    pub(crate) fn begins(&self) -> Option<StoreTransaction> {
+        match self {
+            Self::Append(appended) => appended.transaction.clone(),
+            Self::Remove { transaction, .. } => transaction.clone(),
+            Self::Prepare(xid) => Some(StoreTransaction::Distributed(xid.clone())),
+            Self::Commit(_) | Self::Rollback(_) | Self::DeliveryState { .. } => None,
+        }
+    }
+}
+
 /// A message that enters a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Appended {

@@ -1,13 +1,13 @@
 //! Where everything is in the directory of a broker, and who has it. Nothing in it names its own path, so a copied or
 //! moved one works.
 
-use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs, io, process};
 
 use super::error::OpenError;
-use crate::files::{FileSystem, LockError, OpenMode};
+use super::segments::Segments;
+use crate::files::{FileSystem, Listed, Lock, LockError, OpenMode, Other};
 
 /// The directory of a broker.
 #[derive(Clone, Debug)]
@@ -47,14 +47,12 @@ impl Directory {
     /// Refuses what a repair that was interrupted has left.
     pub(crate) fn check_finished(&self, files: &dyn FileSystem) -> Result<(), OpenError> {
         let path = self.unfinished();
-        let found = match files.open(&path, OpenMode::Existing) {
+        let file = match files.open(&path, OpenMode::ReadOnly) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            found => found,
+            opened => opened.map_err(OpenError::io(&path))?,
         };
         let mut source = Vec::new();
-        if let Ok(file) = found
-            && let Ok(length) = file.len()
-        {
+        if let Ok(length) = file.len() {
             source.resize(usize::try_from(length.min(4_096)).unwrap_or_default(), 0);
             // What cannot be read is shown as nothing: that it is there is enough.
             let _ = file.read_exact_at(&mut source, 0);
@@ -68,22 +66,59 @@ impl Directory {
     }
 
     /// Makes the directories that are not there, and takes the lock; it ends with what is returned.
-    pub(crate) fn lock(&self, files: &dyn FileSystem) -> Result<Box<dyn Debug + Send + Sync>, OpenError> {
+    pub(crate) fn lock(&self, files: &dyn FileSystem) -> Result<Box<dyn Lock>, OpenError> {
         for directory in [self.root.clone(), self.root.join("kr-store"), self.journal()] {
             files.create_directory(&directory).map_err(OpenError::io(&directory))?;
         }
-        let path = self.root.join("lock");
-        files.lock(&path, &holder()).map_err(|error| match error {
+        files.lock(&self.lock_file(), &holder()).map_err(|error| self.not_locked(error))
+    }
+
+    /// Takes the lock for one who only reads, and makes nothing but the file for it; where that cannot be written to, as it
+    /// is, and where it cannot be made either, none: no broker is at work there.
+    pub(crate) fn lock_to_read(&self, files: &dyn FileSystem) -> Result<Option<Box<dyn Lock>>, OpenError> {
+        let path = self.lock_file();
+        let taken = match files.lock(&path, &holder()) {
+            Err(LockError::Io(error)) if cannot_be_written(&error) => files.lock_to_read(&path),
+            taken => taken,
+        };
+        match taken {
+            Err(LockError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            taken => taken.map(Some).map_err(|error| self.not_locked(error)),
+        }
+    }
+
+    pub(crate) fn lock_file(&self) -> PathBuf {
+        self.root.join("lock")
+    }
+
+    fn not_locked(&self, error: LockError) -> OpenError {
+        match error {
             LockError::Held { holder } => OpenError::Locked { directory: self.root.clone(), holder },
-            LockError::Io(error) => OpenError::Io { path, error },
-        })
+            LockError::Io(error) => OpenError::Io { path: self.lock_file(), error },
+        }
+    }
+
+    /// Refuses what has a name of the journal's and cannot be a file of it: it would be passed over, and be in the way later.
+    pub(crate) fn check_kinds(&self, files: &dyn FileSystem) -> Result<(), OpenError> {
+        let journal = self.journal();
+        let foreign = |name: &str, why: String| Err(OpenError::Foreign { path: journal.join(name), why });
+        for Other { name, what } in files.list_others(&journal).map_err(OpenError::io(&journal))? {
+            if is_spare(&name) || is_kept(&name) {
+                return foreign(&name, format!("it is {what}, and a file is expected there"));
+            }
+        }
+        for Listed { name, length } in files.list(&journal).map_err(OpenError::io(&journal))? {
+            if name.ends_with(".journal") && length > Segments::LONGEST {
+                let most = Segments::LONGEST;
+                return foreign(&name, format!("it has {length} bytes, and a segment has {most} at most"));
+            }
+        }
+        Ok(())
     }
 
     /// A file of the journal without which messages could be missing, if there is one.
     pub(crate) fn any_record(&self, files: &dyn FileSystem) -> Result<Option<PathBuf>, OpenError> {
-        let mut names = self.names(files)?;
-        let kept =
-            names.find(|name| !is_spare(name) && (name.ends_with(".journal") || name.ends_with(".large")));
+        let kept = self.names(files)?.find(|name| !is_spare(name) && is_kept(name));
         Ok(kept.map(|name| self.journal().join(name)))
     }
 
@@ -110,6 +145,14 @@ impl Directory {
 
 fn is_spare(name: &str) -> bool {
     name.starts_with("spare-")
+}
+
+fn is_kept(name: &str) -> bool {
+    name.ends_with(".journal") || name.ends_with(".large")
+}
+
+fn cannot_be_written(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Who we are, for whoever finds the directory locked.

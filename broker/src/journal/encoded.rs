@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::change::{Change, Entry};
+use super::index::{Weight, greatest_weight, greatest_weight_of_transaction};
 use super::lsn::Lsn;
 use super::record::{self, LargeRest};
 use crate::store::{Arrival, Safety, StoreError, StoreOperation};
@@ -16,6 +17,7 @@ pub(crate) struct Encoded {
     large: Vec<LargeRest>,
     safety: Safety,
     is_send: bool,
+    weight: Weight,
 }
 
 /// A record within the bytes.
@@ -39,7 +41,9 @@ impl Encoded {
             large: Vec::new(),
             safety: StoreOperation::safety(operations),
             is_send: operations.iter().any(is_send),
+            weight: Weight::default(),
         };
+        let mut last_transaction = None;
         for operation in operations {
             let start = encoded.bytes.len();
             let (change, large) = record::put_record(&mut encoded.bytes, operation, large_from)
@@ -51,6 +55,13 @@ impl Encoded {
                 )));
             }
             let length = u32::try_from(length).map_err(|_| too_large("it is longer than 4 GiB"))?;
+            encoded.weight += greatest_weight(&change);
+            let transaction = change.begins();
+            if transaction.is_some() && transaction != last_transaction {
+                encoded.weight +=
+                    transaction.as_ref().map(greatest_weight_of_transaction).unwrap_or_default();
+                last_transaction = transaction;
+            }
             encoded.records.push(Unplaced { start, length, change });
             encoded.large.extend(large);
         }
@@ -70,6 +81,26 @@ impl Encoded {
     /// Whether a message of it was sent: for those the room is not that is kept back.
     pub(crate) fn is_send(&self) -> bool {
         self.is_send
+    }
+
+    /// Whether it has a message that stays: the segment that it is in is not free before that is gone.
+    pub(super) fn has_message(&self) -> bool {
+        self.changes().any(|change| matches!(change, Change::Append(_)))
+    }
+
+    /// Whether nobody can try it again who is told that it was not written: it only ends messages, or says what became of them.
+    pub(super) fn is_final(&self) -> bool {
+        self.changes().all(|change| {
+            matches!(
+                change,
+                Change::Remove { transaction: None, .. } | Change::DeliveryState { .. } | Change::Rollback(_)
+            )
+        })
+    }
+
+    /// What it may add to the index at most.
+    pub(super) fn weight(&self) -> Weight {
+        self.weight
     }
 
     /// What its records change.

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::checkpoint::CheckpointError;
 use super::scan::ScanError;
+use crate::files::is_out_of_handles;
 
 /// Why a journal is not opened. Nothing was changed, but for what [`OpenError::Io`] interrupts.
 #[derive(Debug, Error)]
@@ -53,6 +54,14 @@ pub enum OpenError {
         /// The directory that is to be repaired.
         directory: PathBuf,
     },
+    /// Something has the name of a file of the journal and is none.
+    #[error("{}: {why}; nothing was changed; move it away, it is nothing that a broker has written there", path.display())]
+    Foreign {
+        /// What has the name.
+        path: PathBuf,
+        /// What it is.
+        why: String,
+    },
     /// A newer version wrote it.
     #[error("{}: {why}; nothing was changed", file.display())]
     NewerFormat {
@@ -74,7 +83,7 @@ pub enum OpenError {
         error: io::Error,
     },
     /// The operating system refused something.
-    #[error("{}: {error}", path.display())]
+    #[error("{}: {error}{}", path.display(), advice(error))]
     Io {
         /// Which file or directory.
         path: PathBuf,
@@ -89,6 +98,29 @@ fn remedy(directory: &Path) -> String {
         "`corriere-store repair {} INTO` brings what can be read into a new directory",
         directory.display()
     )
+}
+
+/// What can be done about an error of the operating system, as the end of a sentence; empty where there is nothing to say.
+pub(super) fn advice(error: &io::Error) -> &'static str {
+    if is_out_of_handles(error) {
+        return "; too many files are open: raise the limit of this process (RLIMIT_NOFILE, `ulimit -n`) or of the system \
+                (`fs.file-max`)";
+    }
+    match error.kind() {
+        io::ErrorKind::NotADirectory => {
+            "; a directory is expected there: move away what is in its place, or name another one"
+        }
+        io::ErrorKind::IsADirectory => "; a file is expected there: move the directory away",
+        io::ErrorKind::PermissionDenied => {
+            "; the user of this process has to be able to read and write it, and its directory: change their owner or their \
+             permissions, or name another directory"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "; it is on a file system that cannot be written to: mount it so that it can, or name another directory"
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; make room on its disk",
+        _ => "",
+    }
 }
 
 impl OpenError {

@@ -6,9 +6,10 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::checkpoint::{Checkpoint, Place};
-use super::committer::is_full;
-use super::index::Changes;
+use super::committer::{Done, is_full};
+use super::index::{Changes, Weight};
 use super::lsn::Lsn;
+use super::pending::{Batch, Waiting};
 use super::segments::Segments;
 use super::status::lock;
 use super::store::Core;
@@ -36,21 +37,44 @@ impl Keeper {
 
     /// Writes what changed, and gives up what nobody needs any more after that.
     pub(crate) fn checkpoint(&mut self, core: &Core) -> Result<(), StoreError> {
+        core.check_place(&self.checkpoint)?;
         let (mut changes, tail) = {
             let mut kept = core.ledger.index(&core.segments);
-            (kept.index.take_changes(), kept.end)
+            let changes = kept.index.take_changes();
+            core.room.is_taken(changes.weight);
+            (changes, kept.end)
         };
+        let weight = changes.weight;
         self.dead_large.append(&mut changes.dead_large);
         let dead_segments = std::mem::take(&mut changes.dead_segments);
         // A reference to what a power cut takes would be worse than none.
         core.wait_until_durable(tail)?;
         if tail != self.place.tail || !changes.is_empty() || self.checkpoint.is_behind() {
             self.place = Place { tail, durable: tail, ..self.place };
-            let written = write_making_room(&mut self.checkpoint, &core.segments, changes, self.place);
+            let spared = Segments::RESERVE;
+            let written =
+                write_making_room(&mut self.checkpoint, &core.segments, spared, changes, self.place);
             written.map_err(|error| core.checkpoint_failed(&error))?;
             core.checkpointed.store(tail.0, Ordering::Relaxed);
+            core.room.is_written(weight, None);
         }
         self.give_up(core, &dead_segments);
+        if let Err(error) = self.look_at_room(core, weight) {
+            tracing::debug!(%error, "the checkpoint's file was left as long as it is");
+        }
+        Ok(())
+    }
+
+    /// Gives back what the checkpoint does not need, and looks closer where nothing but its room keeps sends waiting.
+    fn look_at_room(&mut self, core: &Core, weight: Weight) -> io::Result<()> {
+        let lacks_room = core.status.full().is_some() && !core.room.is_there(core);
+        if lacks_room && core.segments.has_room() && !core.room.is_measured() {
+            core.room.is_written(weight, Some(self.checkpoint.measure()?));
+        }
+        if let Some(kept) = core.room.too_long(core) {
+            self.checkpoint.compact()?;
+            core.room.trim(kept)?;
+        }
         Ok(())
     }
 
@@ -85,19 +109,50 @@ impl Keeper {
     }
 }
 
-/// Writes a checkpoint; where there is no room for it, what is kept back and spares make some.
+/// Writes a checkpoint. Where redb finds no room it is opened anew, by which it takes over all that is kept back for it; if
+/// that is not enough, which it should be, spares make room, of which so many stay.
 pub(crate) fn write_making_room(
     checkpoint: &mut Checkpoint,
     segments: &Segments,
+    spared: usize,
     changes: Changes,
     place: Place,
 ) -> io::Result<()> {
-    let mut written = checkpoint.write(Some(changes), place);
-    while written.as_ref().is_err_and(is_full) && segments.give_up_room()? {
-        written = checkpoint.write(None, place);
+    let mut written = checkpoint.write(changes, place);
+    if written.as_ref().is_err_and(is_full) {
+        written = checkpoint.write_again();
     }
-    segments.keep_room(checkpoint.length());
+    while written.as_ref().is_err_and(is_full) && segments.give_up_spare(spared)? {
+        written = checkpoint.write_again();
+    }
     written
+}
+
+impl Core {
+    /// The committer's turn. Where not even what is kept back has room, a checkpoint frees the segments that have only what it
+    /// knows, if there may be one now; what finds no room all the same is put off.
+    pub(crate) fn write_making_room(&self, batch: &mut Batch, may_checkpoint: bool) -> Done {
+        let mut done = lock(&self.committer).turn(self, batch, false);
+        while !batch.waiting.is_empty() && may_checkpoint {
+            if let Err(error) = self.checkpoint() {
+                tracing::debug!(%error, "no checkpoint could be written, and so no room be made");
+            }
+            let waiting = batch.waiting.len();
+            done.append(lock(&self.committer).turn(self, batch, false));
+            if batch.waiting.len() == waiting {
+                done.append(lock(&self.committer).turn(self, batch, true));
+                break;
+            }
+        }
+        if !batch.waiting.is_empty()
+            && let Some(refused) = self.pending.put_off(std::mem::take(batch), !may_checkpoint)
+        {
+            let error = self.status.full().unwrap_or_else(|| StoreError::Full { reason: "it ends".into() });
+            let told = |waiting: Waiting| (waiting.safety, waiting.finish(Err(error.clone())));
+            done.finished.extend(refused.waiting.into_iter().map(told));
+        }
+        done
+    }
 }
 
 /// Makes spares ahead, and tells when there is room again.
@@ -106,22 +161,26 @@ pub(crate) fn housekeep(core: &Core) {
     // the store is full, one ahead says that it no longer is.
     let is_ahead = core.housekeeper.writes_much.load(Ordering::Relaxed) || core.status.full().is_some();
     let ahead = if is_ahead { AHEAD } else { usize::from(core.segments.live().is_empty()) };
-    let wanted = Segments::RESERVE + ahead;
+    make_spares(core, Segments::RESERVE);
+    if !core.status.has_failed()
+        && let Err(error) = core.room.prepare(core)
+    {
+        tracing::debug!(%error, "no room could be made ahead for the checkpoint");
+    }
+    make_spares(core, Segments::RESERVE + ahead);
+    if core.segments.has_room() && core.room.is_there(core) {
+        core.status.set_room();
+        core.status.tell();
+    }
+}
+
+fn make_spares(core: &Core, wanted: usize) {
     while !core.status.has_failed() && core.segments.spares() < wanted {
         if let Err(error) = core.segments.prepare_spare() {
             // The writer comes to it by itself when it needs one.
             tracing::debug!(%error, "no spare could be made");
             break;
         }
-    }
-    if !core.status.has_failed()
-        && let Err(error) = core.segments.make_room()
-    {
-        tracing::debug!(%error, "no room could be kept back for the checkpoint");
-    }
-    if core.segments.has_room() {
-        core.status.set_room();
-        core.status.tell();
     }
 }
 
@@ -221,6 +280,7 @@ impl Housekeeper {
                 }
                 self.pause(RETRY);
             }
+            core.pending.try_again();
             // Whoever wanted one while it was written has it; the writer asks again when there is much again.
             lock(&self.state).checkpoint = false;
         }

@@ -4,11 +4,12 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use corriere_core::Message;
 
 use super::change::Entry;
-use super::index::{Index, Reference};
+use super::index::{Index, Reference, Weight};
 use super::lsn::Lsn;
 use super::reader::read_message;
 use super::segments::Segments;
@@ -20,6 +21,9 @@ const MANY: usize = 4_096;
 
 /// Records that are left before the writer enters them itself, so that there is a bound.
 const TOO_MANY: usize = 262_144;
+
+/// How long it is before what there were too many open files for is tried again.
+const RETRY: Duration = Duration::from_millis(50);
 
 /// The index with its inbox.
 #[derive(Debug)]
@@ -44,6 +48,9 @@ pub(crate) struct Kept {
 struct Inbox {
     entries: Vec<Entry>,
     end: Lsn,
+    /// What the index weighed when somebody last entered records, and what those add that were not entered yet, at most.
+    weight: Weight,
+    added: Weight,
     loads: Vec<Load>,
     librarian_sleeps: bool,
     ended: bool,
@@ -56,17 +63,19 @@ struct Load {
 
 impl Ledger {
     pub(crate) fn new(index: Index, end: Lsn) -> Self {
+        let weight = index.weight();
         Self {
             index: Mutex::new(Kept { index, end, segments_end: Lsn(0) }),
-            inbox: Mutex::new(Inbox { end, ..Inbox::default() }),
+            inbox: Mutex::new(Inbox { end, weight, ..Inbox::default() }),
             wake: Condvar::new(),
         }
     }
 
-    /// Leaves what was written, up to `end`.
-    pub(crate) fn push(&self, segments: &Segments, mut entries: Vec<Entry>, end: Lsn) {
+    /// Leaves what was written, up to `end`, and what it adds to the index at most.
+    pub(crate) fn push(&self, segments: &Segments, mut entries: Vec<Entry>, end: Lsn, added: Weight) {
         let mut inbox = lock(&self.inbox);
         inbox.entries.append(&mut entries);
+        inbox.added += added;
         inbox.end = end;
         let left = inbox.entries.len();
         let wake = left >= MANY && std::mem::take(&mut inbox.librarian_sleeps);
@@ -82,9 +91,9 @@ impl Ledger {
     /// The index with all that was written.
     pub(crate) fn index(&self, segments: &Segments) -> MutexGuard<'_, Kept> {
         let mut kept = lock(&self.index);
-        let (entries, end) = {
+        let (entries, end, added) = {
             let mut inbox = lock(&self.inbox);
-            (std::mem::take(&mut inbox.entries), inbox.end)
+            (std::mem::take(&mut inbox.entries), inbox.end, inbox.added)
         };
         for entry in entries {
             if entry.lsn >= kept.segments_end {
@@ -96,7 +105,19 @@ impl Ledger {
             kept.index.apply(entry);
         }
         kept.end = end;
+        let mut inbox = lock(&self.inbox);
+        inbox.added -= added;
+        inbox.weight = kept.index.weight();
+        drop(inbox);
         kept
+    }
+
+    /// What the index weighs at most, without waiting for anybody.
+    pub(crate) fn greatest_weight(&self) -> Weight {
+        let inbox = lock(&self.inbox);
+        let mut weight = inbox.weight;
+        weight += inbox.added;
+        weight
     }
 
     /// A segment was given up.
@@ -120,14 +141,19 @@ impl Ledger {
 
     /// Reads back what was asked for.
     pub(crate) fn serve(&self, segments: &Segments) {
+        self.serve_with(segments, false);
+    }
+
+    fn serve_with(&self, segments: &Segments, may_wait: bool) {
         let loads = std::mem::take(&mut lock(&self.inbox).loads);
         for Load { wanted, completion } in loads {
             let found: Vec<_> = {
                 let kept = self.index(segments);
                 wanted.into_iter().map(|stored| (stored, kept.index.find(stored))).collect()
             };
-            let read =
-                |(stored, found): (StoredId, Option<Reference>)| (stored, self.read(segments, stored, found));
+            let read = |(stored, found): (StoredId, Option<Reference>)| {
+                (stored, self.read(segments, stored, found, may_wait))
+            };
             tell(completion, found.into_iter().map(read).collect());
         }
     }
@@ -137,15 +163,30 @@ impl Ledger {
         segments: &Segments,
         stored: StoredId,
         found: Option<Reference>,
+        may_wait: bool,
     ) -> Result<Arc<Message>, StoreError> {
         let gone = StoreError::NotKept { stored };
         let Some(reference) = found else { return Err(gone) };
-        let read = read_message(segments, reference.lsn, reference.length, stored, reference.large);
+        let read = || read_message(segments, reference.lsn, reference.length, stored, reference.large);
+        let mut message = read();
+        while may_wait && matches!(message, Err(StoreError::Full { .. })) && self.pause() {
+            message = read();
+        }
         // Its record may have been given up for others while we read.
-        if read.is_err() && self.index(segments).index.find(stored).is_none() {
+        if message.is_err() && self.index(segments).index.find(stored).is_none() {
             return Err(gone);
         }
-        read
+        message
+    }
+
+    /// Lets some time pass for what may become better by itself; false at the end.
+    fn pause(&self) -> bool {
+        let inbox = lock(&self.inbox);
+        if inbox.ended {
+            return false;
+        }
+        let inbox = self.wake.wait_timeout(inbox, RETRY).unwrap_or_else(PoisonError::into_inner).0;
+        !inbox.ended
     }
 
     /// The librarian's thread: enters what is left and reads what is wanted, until the end.
@@ -161,7 +202,7 @@ impl Ledger {
             let wanted = !inbox.loads.is_empty();
             drop(inbox);
             if wanted {
-                self.serve(segments);
+                self.serve_with(segments, true);
             }
             if ended {
                 return;
@@ -189,7 +230,7 @@ impl Ledger {
 }
 
 fn refuse(load: Load) {
-    let refused = |stored| (stored, Err(StoreError::NotKept { stored }));
+    let refused = |stored| (stored, Err(StoreError::Closed));
     tell(load.completion, load.wanted.into_iter().map(refused).collect());
 }
 

@@ -1,5 +1,6 @@
 //! The journal: a [`MessageStore`](crate::store::MessageStore) on disk. `docs/journal-format.md` has its bytes.
 
+mod archive;
 mod attempts;
 mod batch;
 pub(crate) mod change;
@@ -10,6 +11,7 @@ mod directory;
 pub(crate) mod encoded;
 mod error;
 mod fields;
+mod hold;
 mod index;
 pub mod inspect;
 mod keeper;

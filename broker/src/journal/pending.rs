@@ -23,8 +23,8 @@ const LED: usize = 64 << 10;
 /// What waits to be written, and the writer that waits for it.
 ///
 /// There are two lanes. What stands in line is written in the order of its submission by one who leads at a time: the
-/// writer's thread or, where that is cheaper, the thread that submitted it. What has the express lane,
-/// acknowledgements outside of transactions, is written by who submits it, also while a sync runs.
+/// writer's thread or, where that is cheaper, the thread that submitted it. What has the express lane, acknowledgements
+/// outside of transactions, is written as soon as whoever submits it has no lock any more, also while a sync runs.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     state: Mutex<State>,
@@ -35,6 +35,7 @@ pub(crate) struct Pending {
 struct State {
     line: Batch,
     express: Batch,
+    express_is_awaited: bool,
     /// Whether somebody waits for what is in line.
     urgent: bool,
     staged: usize,
@@ -122,15 +123,20 @@ impl Pending {
         Ok(())
     }
 
-    /// Puts it in the express lane, and says whether somebody leads, who looks into it afterwards. Gives it back when nothing
-    /// is taken any more.
-    pub(crate) fn push_express(&self, waiting: Waiting, part: Encoded) -> Result<bool, Waiting> {
+    /// Puts it in the express lane. Gives it back when nothing is taken any more.
+    pub(crate) fn push_express(
+        &self,
+        waiting: Waiting,
+        part: Encoded,
+        is_awaited: bool,
+    ) -> Result<(), Waiting> {
         let mut state = lock(&self.state);
         if state.ending.is_some() {
             return Err(waiting);
         }
         state.express.push(waiting, Some(part));
-        Ok(state.is_led)
+        state.express_is_awaited |= is_awaited;
+        Ok(())
     }
 
     /// Whether there is something in the express lane.
@@ -138,9 +144,17 @@ impl Pending {
         !lock(&self.state).express.waiting.is_empty()
     }
 
+    /// Whether what is in the express lane is to be written now. What nobody waits for is left to whoever leads, who comes
+    /// to it when the sync that runs is complete.
+    pub(crate) fn is_express_due(&self) -> bool {
+        let state = lock(&self.state);
+        !state.express.waiting.is_empty() && (state.express_is_awaited || !state.is_led)
+    }
+
     /// All that is in the express lane; `None` when there is nothing.
     pub(crate) fn take_express(&self) -> Option<Batch> {
         let mut state = lock(&self.state);
+        state.express_is_awaited = false;
         (!state.express.waiting.is_empty()).then(|| std::mem::take(&mut state.express))
     }
 
@@ -152,6 +166,30 @@ impl Pending {
         batch.append(std::mem::take(&mut state.express));
         batch.append(std::mem::take(&mut state.line));
         state.line = batch;
+    }
+
+    /// Puts what found no room in front of what is in line, to be tried with whatever is written next, at once or by
+    /// [`Pending::try_again`]. Gives it back at the end, when neither comes.
+    pub(crate) fn put_off(&self, mut batch: Batch, at_once: bool) -> Option<Batch> {
+        let mut state = lock(&self.state);
+        if state.ending.is_some() && !at_once {
+            return Some(batch);
+        }
+        state.urgent |= at_once;
+        batch.append(std::mem::take(&mut state.line));
+        state.line = batch;
+        None
+    }
+
+    /// Has what is in line written, if there may be room now.
+    pub(crate) fn try_again(&self) {
+        let mut state = lock(&self.state);
+        state.urgent |= !state.line.waiting.is_empty();
+        if state.urgent && !state.is_led && state.writer != Writer::Works {
+            state.writer = Writer::Works;
+            drop(state);
+            self.wake.notify_one();
+        }
     }
 
     /// What the calling thread is to write, and to sync, itself. Otherwise the writer is woken if it has something to do.

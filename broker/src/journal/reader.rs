@@ -7,17 +7,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use corriere_core::Message;
 
+use super::error::advice;
 use super::fields::Fault;
 use super::lsn::Lsn;
 use super::record::{StoredMessage, record_at};
 use super::segments::Segments;
+use crate::files::is_out_of_handles;
 use crate::store::{StoreError, StoredId};
 
 /// Reads the message `stored`, whose record of `length` bytes begins at `lsn`; `large` is the length of the file that has
 /// its rest, where there is one.
 ///
 /// # Errors
-/// What was read is not that record ([`StoreError::Damaged`]), or it could not be read.
+/// What was read is not that record ([`StoreError::Damaged`]), or it could not be read; [`StoreError::Full`] when too many
+/// files are open for that now.
 pub(crate) fn read_message(
     segments: &Segments,
     lsn: Lsn,
@@ -74,6 +77,10 @@ impl Unreadable {
             Self::Fault(fault) => StoreError::Damaged { place, reason: fault.to_owned() },
             Self::Io(error) if error.kind() == io::ErrorKind::NotFound => {
                 StoreError::Damaged { place, reason: "the file is missing".to_owned() }
+            }
+            // It can be tried again.
+            Self::Io(error) if is_out_of_handles(&error) => {
+                StoreError::Full { reason: format!("{place}: {error}{}", advice(&error)).into() }
             }
             Self::Io(error) => StoreError::Io(format!("{place}: {error}")),
         }

@@ -44,6 +44,10 @@ pub(super) fn put_record(
     let mut large = None;
     let (kind, change) = match operation {
         StoreOperation::Append { stored, queue, arrival, message, transaction } => {
+            if message.size() as u64 > large_from {
+                // What grows bit by bit takes up to three times as much.
+                out.reserve_exact(message.size());
+            }
             put_append(out, *stored, queue, *arrival, message, transaction.as_ref())?;
             let large_at = out.len();
             out.push(0);
@@ -51,7 +55,10 @@ pub(super) fn put_record(
             let rest_at = out.len();
             put_rest(out, message)?;
             if (out.len() - start) as u64 > large_from {
-                let rest = out.split_off(rest_at);
+                // It may be many bytes: they stay in the memory that they are in, and what is in front of them leaves it.
+                let front = out[..rest_at].to_vec();
+                let mut rest = std::mem::replace(out, front);
+                rest.drain(..rest_at);
                 let summary = out.split_off(large_at + 1);
                 out[large_at] = 1;
                 put_u64(out, rest.len() as u64);

@@ -1,6 +1,5 @@
 //! Brings back what a directory holds: the checkpoint, and the journal behind it.
 
-use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,11 +10,13 @@ use super::checkpoint::{Checkpoint, CheckpointError, Place};
 use super::committer::is_full;
 use super::directory::Directory;
 use super::error::OpenError;
+use super::hold::Hold;
 use super::index::{Index, Saved};
 use super::keeper::write_making_room;
 use super::lsn::Lsn;
 use super::options::JournalOptions;
-use super::scan::{Tail, scan};
+use super::room::Room;
+use super::scan::{Tail, check_lengths, scan};
 use super::segments::Segments;
 use super::writer::Writer;
 use crate::files::FileSystem;
@@ -27,12 +28,13 @@ const PROGRESS: Duration = Duration::from_secs(3);
 /// A journal that is ready to be written to.
 #[derive(Debug)]
 pub(super) struct Opened {
-    pub(super) lock: Box<dyn Debug + Send + Sync>,
+    pub(super) hold: Arc<Hold>,
     pub(super) segments: Arc<Segments>,
     pub(super) writer: Writer,
     pub(super) index: Index,
     pub(super) checkpoint: Checkpoint,
     pub(super) place: Place,
+    pub(super) room: Room,
     pub(super) attempts: Attempts,
     pub(super) recovered: Recovered,
     /// Segments that nobody needs any more.
@@ -53,6 +55,10 @@ pub(super) fn open(
     let directory = Directory::new(&options.directory);
     let lock = directory.lock(&**files)?;
     directory.check_finished(&**files)?;
+    directory.check_kinds(&**files)?;
+    if let Some(archive) = &options.archive {
+        files.create_directory(archive).map_err(OpenError::io(archive))?;
+    }
     let (mut checkpoint, saved, place) = open_checkpoint(files, &directory, crashed)?;
     let journal = directory.journal();
     let in_journal = || OpenError::io(&journal);
@@ -65,6 +71,7 @@ pub(super) fn open(
     let mut index = Index::restore(saved, live.iter().map(|segment| segment.base));
     let tail = Tail { from: place.tail, durable: place.durable, epoch: place.epoch };
     let mut progress = Progress::new(live.iter().map(|segment| segment.end().0).max(), place.tail);
+    check_lengths(&segments, tail.from).map_err(|error| OpenError::scan(error, directory.root()))?;
     let scanned = scan(&segments, tail, |entry| {
         progress.note(entry.lsn);
         index.apply(entry);
@@ -99,14 +106,18 @@ pub(super) fn open(
     let mut changes = index.take_changes();
     let dead_segments = std::mem::take(&mut changes.dead_segments);
     let checkpoint_path = directory.checkpoint();
-    let written = write_making_room(&mut checkpoint, &segments, changes, place);
+    let written = write_making_room(&mut checkpoint, &segments, 0, changes, place);
     written.map_err(|error| {
         let path = checkpoint_path.clone();
         if is_full(&error) { OpenError::NoRoom { path, error } } else { OpenError::Io { path, error } }
     })?;
+    let pages = checkpoint.measure().map_err(OpenError::io(&checkpoint_path))?;
+    let room = Room::new(Arc::clone(checkpoint.extent()), pages, index.weight());
     attempts.clear().map_err(OpenError::io(&attempts_path))?;
     remove_orphans(&index, &segments).map_err(in_journal())?;
-    Ok(Opened { lock, segments, writer, index, checkpoint, place, attempts, recovered, dead_segments })
+    let hold = Arc::new(Hold::new(files, &directory, lock, attempts.file(), crashed));
+    segments.set_hold(&hold);
+    Ok(Opened { hold, segments, writer, index, checkpoint, place, room, attempts, recovered, dead_segments })
 }
 
 /// The checkpoint of the directory, or a new one where there is nothing yet.

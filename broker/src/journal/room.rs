@@ -1,107 +1,193 @@
-//! Room that is kept back on the disk for the checkpoint, which may have to grow when nothing else can.
+//! Room on the disk for the checkpoint, which has to be written when nothing else can be.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::checkpoint::Extent;
 use super::committer::is_full;
-use super::segments::fill_with_zeros;
+use super::index::Weight;
+use super::segments::Segments;
 use super::status::lock;
-use crate::files::{FileSystem, OpenMode};
+use super::store::Core;
 
-/// What the file is called: as spares are, for it may be removed as they may.
-pub(super) const NAME: &str = "spare-room";
-
-/// A file whose bytes mean nothing, as long as the checkpoint is: that file grows by doubling itself.
+/// What a checkpoint may take at most, and so how long its file has to be before any is needed.
+///
+/// A checkpoint leaves the pages of the last one alone until it is durable, so that the file has to have both. Only what
+/// would make the next one larger asks for room, before it is written.
 #[derive(Debug)]
-pub(super) struct Room {
-    files: Arc<dyn FileSystem>,
-    path: PathBuf,
+pub(crate) struct Room {
+    extent: Arc<Extent>,
     state: Mutex<State>,
-    /// Held by who makes it.
-    making: Mutex<()>,
+    /// What may still be added before anybody has to look again.
+    left: AtomicU64,
 }
 
 #[derive(Debug)]
 struct State {
-    length: u64,
-    wanted: u64,
-    /// Whether it was given up, or could not be made, and is not there again.
-    is_short: bool,
+    /// Bytes of the pages that the checkpoint has references in, at most.
+    pages: u64,
+    /// Whether it has just so many.
+    is_measured: bool,
+    /// What the checkpoint has of everything else.
+    others: u64,
+    /// What was taken from the index to be written and is not in the checkpoint yet.
+    fresh: u64,
 }
 
+/// For whom room is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// What is sent leaves some for what has to be written when nothing can be sent any more.
+    Sends,
+    /// Acknowledgements within transactions, and dead letters.
+    Others,
+}
+
+/// What a checkpoint without anything needs, and what each has beside its rows.
+const LEAST: u64 = 160 << 10;
+
+/// What room is made in at least, so that it is not made for each message.
+const LEAST_AHEAD: u64 = 64 << 10;
+
+/// What room is made in at most.
+const MOST_AHEAD: u64 = 64 << 20;
+
 impl Room {
-    pub(super) fn new(files: Arc<dyn FileSystem>, directory: &Path, length: u64) -> Self {
-        let state = Mutex::new(State { length, wanted: 0, is_short: false });
-        Self { files, path: directory.join(NAME), state, making: Mutex::new(()) }
+    /// In this file, of which the pages with references have so many bytes.
+    pub(crate) fn new(extent: Arc<Extent>, pages: u64, weight: Weight) -> Self {
+        let state = State { pages, is_measured: true, others: weight.others, fresh: 0 };
+        Self { extent, state: Mutex::new(state), left: AtomicU64::new(0) }
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Has so many bytes kept back from now on; [`Room::make`] does it.
-    pub(super) fn want(&self, bytes: u64) {
-        let mut state = lock(&self.state);
-        state.wanted = bytes;
-        state.is_short &= state.length < bytes;
-    }
-
-    /// Makes it as long as it should be.
+    /// Has room for what may add so much to the index, or makes it.
     ///
     /// # Errors
-    /// What the operating system says; it is short then, if there was no room.
-    pub(super) fn make(&self) -> io::Result<()> {
-        let _making = lock(&self.making);
-        let (from, to) = {
-            let state = lock(&self.state);
-            (state.length, state.wanted)
-        };
-        if from >= to {
+    /// [`io::ErrorKind::StorageFull`] when there is none; what else the operating system says.
+    pub(crate) fn admit(&self, core: &Core, added: Weight, asking: Asking) -> io::Result<()> {
+        let asked = most_needed(added);
+        if asked == 0 {
             return Ok(());
         }
-        let made = self.lengthen(from, to);
+        // Only who writes the journal comes here, one at a time.
+        let left = self.left.load(Ordering::Relaxed);
+        if asking == Asking::Sends && asked <= left {
+            self.left.store(left - asked, Ordering::Relaxed);
+            return Ok(());
+        }
+        let wanted = |weight| {
+            let needed = self.needed(weight) + asked;
+            needed + if asking == Asking::Sends { spared(needed) } else { 0 }
+        };
+        // As long as there is much room, it is not worth while to enter what was written before.
+        let most = wanted(core.ledger.greatest_weight());
+        if self.extent.whole() >= most {
+            self.left.store(self.extent.whole() - most, Ordering::Relaxed);
+            return Ok(());
+        }
+        let wanted = wanted(self.weight(core));
+        self.make(core, wanted)?;
+        self.left.store(self.extent.whole().saturating_sub(wanted), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Makes room ahead for what will be sent.
+    pub(crate) fn prepare(&self, core: &Core) -> io::Result<()> {
+        let needed = self.needed(self.weight(core));
+        self.make(core, needed + spared(needed) + ahead(core, needed) / 2)
+    }
+
+    /// Whether something can be sent.
+    pub(crate) fn is_there(&self, core: &Core) -> bool {
+        let needed = self.needed(self.weight(core));
+        self.extent.whole() >= needed + spared(needed) + LEAST_AHEAD / 2
+    }
+
+    /// Whether it is known how much the checkpoint takes, and not only how much at most.
+    pub(crate) fn is_measured(&self) -> bool {
+        lock(&self.state).is_measured
+    }
+
+    /// These changes are about to be written. Called with the index locked from which they were taken.
+    pub(crate) fn is_taken(&self, weight: Weight) {
+        lock(&self.state).fresh += weight.fresh;
+    }
+
+    /// What was taken is written. With `pages` it is known how many bytes of pages have references.
+    pub(crate) fn is_written(&self, weight: Weight, pages: Option<u64>) {
         let mut state = lock(&self.state);
-        match &made {
-            Ok(()) => {
-                state.length = to;
-                state.is_short = to < state.wanted;
+        state.is_measured = pages.is_some();
+        state.pages = pages.unwrap_or_else(|| pages_with(state.pages, state.fresh, weight.references));
+        state.others = weight.others;
+        state.fresh = 0;
+    }
+
+    /// Bytes that the file is to be cut to, when it has much more than is needed; sooner while sends wait for the disk.
+    pub(crate) fn too_long(&self, core: &Core) -> Option<u64> {
+        let needed = self.needed(self.weight(core));
+        let is_full = core.status.full().is_some();
+        let kept = needed + spared(needed) + if is_full { LEAST_AHEAD } else { ahead(core, needed) };
+        let most = if is_full { kept + kept / 2 } else { 4 * kept };
+        (self.extent.whole() > most).then_some(kept)
+    }
+
+    /// Gives back what is beyond so many bytes, as far as redb does not use it.
+    pub(crate) fn trim(&self, bytes: u64) -> io::Result<()> {
+        let trimmed = self.extent.trim(bytes);
+        self.left.store(0, Ordering::Relaxed);
+        trimmed
+    }
+
+    fn weight(&self, core: &Core) -> Weight {
+        core.ledger.index(&core.segments).index.weight()
+    }
+
+    /// Bytes that the file has to have for the next checkpoint, and for the one after it.
+    fn needed(&self, weight: Weight) -> u64 {
+        let state = lock(&self.state);
+        let next = pages_with(state.pages, state.fresh + weight.fresh, weight.references);
+        let references = next + next.max(state.pages);
+        let others = most_needed(Weight { others: weight.others.max(state.others), ..Weight::default() });
+        LEAST + references + references / 32 + others
+    }
+
+    /// Makes the file so long, and some more if the disk has that; what is there for sends only is given up for it.
+    fn make(&self, core: &Core, wanted: u64) -> io::Result<()> {
+        if self.extent.whole() >= wanted {
+            return Ok(());
+        }
+        loop {
+            let mut made = self.extent.reserve(wanted + ahead(core, wanted));
+            if made.as_ref().is_err_and(is_full) {
+                made = self.extent.reserve(wanted);
             }
-            Err(error) if is_full(error) => state.is_short = true,
-            // Whoever writes next meets it.
-            Err(_) => {}
+            match made {
+                Err(error) if is_full(&error) && core.segments.give_up_spare(Segments::RESERVE)? => {}
+                made => return made,
+            }
         }
-        made
     }
+}
 
-    fn lengthen(&self, from: u64, to: u64) -> io::Result<()> {
-        let file = self.files.open(&self.path, OpenMode::Any)?;
-        let written = fill_with_zeros(&*file, from, to).and_then(|()| file.sync_data());
-        if written.is_err() {
-            // What there was stays; if this fails too there is only more of it.
-            let _ = file.set_len(from);
-        }
-        written
-    }
+/// Bytes of pages at most, when so much is added to those that are there and so much is in them then.
+///
+/// What is sent last comes behind all that is there, and fills its pages. What is removed leaves pages that are a third full at
+/// least.
+fn pages_with(pages: u64, added: u64, all: u64) -> u64 {
+    (pages + added + added / 8).min(3 * all)
+}
 
-    /// Gives it up for the checkpoint; false when there is none.
-    pub(super) fn give_up(&self) -> io::Result<bool> {
-        let _making = lock(&self.making);
-        if lock(&self.state).length == 0 {
-            return Ok(false);
-        }
-        match self.files.remove(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut state = lock(&self.state);
-        state.length = 0;
-        state.is_short = true;
-        Ok(true)
-    }
+/// Bytes that the file has to have more for it at most.
+fn most_needed(weight: Weight) -> u64 {
+    3 * weight.references + 6 * weight.others
+}
 
-    /// Whether what is left on the disk is for the checkpoint only.
-    pub(super) fn is_short(&self) -> bool {
-        lock(&self.state).is_short
-    }
+/// What sends leave to others.
+fn spared(needed: u64) -> u64 {
+    LEAST_AHEAD + needed / 8
+}
+
+/// Who writes much has segments that are long.
+fn ahead(core: &Core, needed: u64) -> u64 {
+    (needed.max(core.segments.max_file_length()) / 4).clamp(LEAST_AHEAD, MOST_AHEAD)
 }

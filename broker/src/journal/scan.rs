@@ -105,6 +105,20 @@ pub(crate) fn scan(
     Ok(scanned)
 }
 
+/// Refuses a segment of the tail that was cut short: what it lacks would be taken for torn.
+///
+/// # Errors
+/// [`ScanError::Damaged`].
+pub(crate) fn check_lengths(segments: &Segments, tail: Lsn) -> Result<(), ScanError> {
+    let full = |segment: &Segment| Lsn(segment.base.0 + segment.length.max(segments.max_file_length()));
+    for segment in segments.live().into_iter().filter(|segment| full(segment) > tail) {
+        if let Some(why) = segment.wrong_length() {
+            return Err(ScanError::Damaged { file: segment.path, offset: segment.length, why });
+        }
+    }
+    Ok(())
+}
+
 /// The valid batches, one after the other.
 struct Chain<'a> {
     segments: &'a Segments,

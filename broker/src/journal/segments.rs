@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::archive;
 use super::batch::SECTOR;
+use super::hold::Hold;
 use super::lsn::Lsn;
-use super::room::{self, Room};
-use crate::files::{DataFile, FileSystem, OpenMode};
+use crate::files::{DataFile, FileSystem, OpenMode, is_out_of_handles};
 use crate::store::StoredId;
 
 /// The files of the journal: segments, spares that are to be some, and the bodies of large messages.
@@ -20,10 +21,12 @@ pub(crate) struct Segments {
     files: Arc<dyn FileSystem>,
     directory: PathBuf,
     max_file_length: u64,
+    /// How files that are there are opened.
+    mode: OpenMode,
     /// Bytes that segments and large files may have before nothing is sent any more.
     limit: AtomicU64,
-    /// What is kept back for the checkpoint.
-    room: Room,
+    /// Whether they are still those of this process.
+    hold: OnceLock<Arc<Hold>>,
     state: Mutex<State>,
 }
 
@@ -37,10 +40,29 @@ pub(crate) struct Segment {
     pub(crate) path: PathBuf,
 }
 
+/// A spare that is about to be a segment. It is open already: once something is written, nothing may fail for want of that.
+#[derive(Debug)]
+pub(super) struct Spare {
+    path: PathBuf,
+    file: Arc<dyn DataFile>,
+}
+
 impl Segment {
     /// Where the file ends.
     pub(crate) fn end(&self) -> Lsn {
         Lsn(self.base.0 + self.length)
+    }
+
+    /// What is wrong with its length, which it had before it got its name: no power cut takes any of it.
+    pub(crate) fn wrong_length(&self) -> Option<String> {
+        let is_wrong = self.length < Segments::SHORTEST || !self.length.is_multiple_of(SECTOR);
+        is_wrong.then(|| {
+            format!(
+                "it has {} bytes, and a segment has a multiple of {SECTOR}, {} at least",
+                self.length,
+                Segments::SHORTEST
+            )
+        })
     }
 
     /// Whether the byte of this place is in the file.
@@ -71,7 +93,10 @@ impl Segments {
     const MOST_OPEN: usize = 32;
 
     /// Bytes of a segment at most, as a batch of what is split may fill one and has its length in four bytes.
-    const LONGEST: u64 = 1 << 30;
+    pub(super) const LONGEST: u64 = 1 << 30;
+
+    /// Bytes of a segment at least.
+    const SHORTEST: u64 = 8 * SECTOR;
 
     /// No segment begins there or behind it, so that no sum of a place and a length is too large.
     const NO_BASE: u64 = 1 << 62;
@@ -83,7 +108,8 @@ impl Segments {
         max_file_length: u64,
     ) -> io::Result<Self> {
         files.create_directory(directory)?;
-        let segments = Self::look(files, directory, max_file_length)?;
+        let looked = Self::look(files, directory, max_file_length)?;
+        let segments = Self { mode: OpenMode::Existing, ..looked };
         for listed in segments.files.list(directory)? {
             if listed.name.ends_with(".new") {
                 segments.files.remove(&directory.join(listed.name))?;
@@ -110,11 +136,7 @@ impl Segments {
         max_file_length: u64,
     ) -> io::Result<Self> {
         let mut state = State::default();
-        let mut room = 0;
         for listed in files.list(directory)? {
-            if listed.name == room::NAME {
-                room = listed.length;
-            }
             let Some((name, kind)) = listed.name.rsplit_once('.') else { continue };
             let number = || u64::from_str_radix(name, 16).ok().filter(|_| name.len() == 16);
             match kind {
@@ -137,10 +159,11 @@ impl Segments {
             }
         }
         Ok(Self {
-            room: Room::new(Arc::clone(&files), directory, room),
+            hold: OnceLock::new(),
             files,
             directory: directory.to_owned(),
-            max_file_length: max_file_length.clamp(8 * SECTOR, Self::LONGEST).next_multiple_of(SECTOR),
+            mode: OpenMode::ReadOnly,
+            max_file_length: max_file_length.clamp(Self::SHORTEST, Self::LONGEST).next_multiple_of(SECTOR),
             limit: AtomicU64::new(u64::MAX),
             state: Mutex::new(state),
         })
@@ -166,6 +189,7 @@ impl Segments {
     /// # Errors
     /// [`io::ErrorKind::StorageFull`] when there is no room for it; what was written of it is removed.
     pub(crate) fn prepare_spare(&self) -> io::Result<()> {
+        self.check_hold()?;
         let number = {
             let mut state = self.lock();
             state.next_spare += 1;
@@ -173,7 +197,7 @@ impl Segments {
         };
         let unfinished = self.directory.join(format!("spare-{number}.new"));
         let spare = self.directory.join(format!("spare-{number}.journal"));
-        let file = self.files.open(&unfinished, OpenMode::New)?;
+        let file = self.open_file(&unfinished, OpenMode::New)?;
         let made = fill_with_zeros(&*file, 0, self.max_file_length)
             .and_then(|()| file.sync_data())
             .and_then(|()| self.files.rename(&unfinished, &spare));
@@ -184,6 +208,15 @@ impl Segments {
         }
         self.lock().spares.push(spare);
         Ok(())
+    }
+
+    /// From now on nothing gets a name where `hold` says that it is not ours.
+    pub(crate) fn set_hold(&self, hold: &Arc<Hold>) {
+        let _ = self.hold.set(Arc::clone(hold));
+    }
+
+    fn check_hold(&self) -> io::Result<()> {
+        self.hold.get().map_or(Ok(()), |hold| hold.check())
     }
 
     /// How many spares are ready.
@@ -217,10 +250,7 @@ impl Segments {
         }
         let Some(archive) = archive else { return self.retire(base) };
         let Some(length) = self.forget(base) else { return Ok(()) };
-        let archived = self.files.create_directory(archive).and_then(|()| {
-            self.files.rename(&self.path(base.0), &archive.join(segment_name(base.0)))?;
-            self.files.sync_directory(archive)
-        });
+        let archived = archive::archive(&*self.files, &self.path(base.0), archive, &segment_name(base.0));
         if archived.is_err() {
             self.lock().live.insert(base.0, length);
         }
@@ -250,31 +280,49 @@ impl Segments {
     }
 
     /// Takes so many spares for oneself, and makes what is missing; as many as `kept_back` must be left.
-    pub(super) fn take_spares(&self, count: usize, kept_back: usize) -> io::Result<Vec<PathBuf>> {
-        loop {
+    pub(super) fn take_spares(&self, count: usize, kept_back: usize) -> io::Result<Vec<Spare>> {
+        let taken = loop {
             {
                 let mut state = self.lock();
                 if state.spares.len() >= count + kept_back {
                     let left = state.spares.len() - count;
-                    return Ok(state.spares.split_off(left));
+                    break state.spares.split_off(left);
                 }
             }
             self.prepare_spare()?;
+        };
+        let opened = taken.iter().map(|path| {
+            let file = self.open_file(path, OpenMode::Existing)?;
+            Ok(Spare { path: path.clone(), file })
+        });
+        let opened: io::Result<Vec<_>> = opened.collect();
+        if opened.is_err() {
+            self.lock().spares.extend(taken);
         }
+        opened
     }
 
     /// Spares that were taken and not needed.
-    pub(super) fn give_back(&self, spares: Vec<PathBuf>) {
-        self.lock().spares.extend(spares);
+    pub(super) fn give_back(&self, spares: Vec<Spare>) {
+        self.lock().spares.extend(spares.into_iter().map(|spare| spare.path));
     }
 
-    /// Makes a spare that was taken the segment that begins at `base`, durably.
-    pub(super) fn activate(&self, spare: &Path, base: Lsn) -> io::Result<(Segment, Arc<dyn DataFile>)> {
+    /// Makes a spare that was taken the segment that begins at `base`, durably. Where too many files are open for that, it is
+    /// a spare again.
+    pub(super) fn activate(&self, spare: Spare, base: Lsn) -> io::Result<(Segment, Arc<dyn DataFile>)> {
+        self.check_hold()?;
         let path = self.path(base.0);
-        self.files.rename(spare, &path)?;
-        self.files.sync_directory(&self.directory)?;
+        self.files.rename(&spare.path, &path)?;
+        if let Err(error) = self.with_handles(|| self.files.sync_directory(&self.directory)) {
+            if is_out_of_handles(&error) {
+                self.files.rename(&path, &spare.path)?;
+                self.give_back(vec![spare]);
+            }
+            return Err(error);
+        }
         self.lock().live.insert(base.0, self.max_file_length);
-        Ok((self.segment(base.0, self.max_file_length), self.file(base)?))
+        self.keep_open(base, &spare.file);
+        Ok((self.segment(base.0, self.max_file_length), spare.file))
     }
 
     /// Makes a segment that was cut short as long as one should be.
@@ -291,17 +339,48 @@ impl Segments {
 
     /// The file of a segment.
     pub(crate) fn file(&self, base: Lsn) -> io::Result<Arc<dyn DataFile>> {
-        let mut state = self.lock();
-        let open = state.open.iter().position(|(of, _)| *of == base.0);
-        let (_, file) = match open {
-            Some(at) => state.open.remove(at),
-            None => (base.0, self.files.open(&self.path(base.0), OpenMode::Existing)?),
+        let open = {
+            let mut state = self.lock();
+            let at = state.open.iter().position(|(of, _)| *of == base.0);
+            at.map(|at| state.open.remove(at).1)
         };
+        let file = match open {
+            Some(file) => file,
+            None => self.open_file(&self.path(base.0), self.mode)?,
+        };
+        self.keep_open(base, &file);
+        Ok(file)
+    }
+
+    /// How many segments are open for later.
+    #[cfg(test)]
+    pub(crate) fn open_files(&self) -> usize {
+        self.lock().open.len()
+    }
+
+    fn keep_open(&self, base: Lsn, file: &Arc<dyn DataFile>) {
+        let mut state = self.lock();
+        state.open.retain(|(of, _)| *of != base.0);
         if state.open.len() >= Self::MOST_OPEN {
             state.open.remove(0);
         }
-        state.open.push((base.0, Arc::clone(&file)));
-        Ok(file)
+        state.open.push((base.0, Arc::clone(file)));
+    }
+
+    fn open_file(&self, path: &Path, mode: OpenMode) -> io::Result<Arc<dyn DataFile>> {
+        self.with_handles(|| self.files.open(path, mode))
+    }
+
+    /// Where too many files are open, closes those that are open for later, and tries again.
+    fn with_handles<T>(&self, operation: impl Fn() -> io::Result<T>) -> io::Result<T> {
+        match operation() {
+            Err(error) if is_out_of_handles(&error) => {
+                let open = std::mem::take(&mut self.lock().open);
+                drop(open);
+                operation()
+            }
+            other => other,
+        }
     }
 
     /// The files of large messages, with the bytes of each.
@@ -316,7 +395,7 @@ impl Segments {
 
     /// The file of a large message.
     pub(super) fn large_file(&self, stored: StoredId) -> io::Result<Arc<dyn DataFile>> {
-        self.files.open(&self.large_path(stored), OpenMode::Existing)
+        self.open_file(&self.large_path(stored), self.mode)
     }
 
     /// Writes the file of a large message and syncs it, but not its name.
@@ -324,10 +403,11 @@ impl Segments {
     /// # Errors
     /// What the operating system says; what was written of it is removed.
     pub(super) fn write_large(&self, stored: StoredId, bytes: &[u8]) -> io::Result<()> {
+        self.check_hold()?;
         let path = self.large_path(stored);
         let write = || {
             // One may be there that nobody knows any more.
-            let file = self.files.open(&path, OpenMode::Any)?;
+            let file = self.open_file(&path, OpenMode::Any)?;
             file.set_len(0)?;
             file.write_all_at(bytes, 0)?;
             file.sync_data()
@@ -342,7 +422,7 @@ impl Segments {
 
     /// Makes the names of large files durable.
     pub(super) fn sync_names(&self) -> io::Result<()> {
-        self.files.sync_directory(&self.directory)
+        self.with_handles(|| self.files.sync_directory(&self.directory))
     }
 
     /// Removes the file of a large message; one that is not there is passed over.
@@ -382,38 +462,26 @@ impl Segments {
 
     /// Whether another segment can be begun by what is sent.
     pub(crate) fn has_room(&self) -> bool {
-        self.spares() > Self::RESERVE && !self.room.is_short() && self.check_limit(1, 0).is_ok()
+        self.spares() > Self::RESERVE && self.check_limit(1, 0).is_ok() && self.can_open()
     }
 
-    /// Keeps so many bytes back for the checkpoint, once [`Segments::make_room`] has made them.
-    pub(crate) fn keep_room(&self, bytes: u64) {
-        self.room.want(bytes);
+    /// Whether there are handles for what has to be opened. One that another took meanwhile is met by the writer.
+    fn can_open(&self) -> bool {
+        let spare = self.lock().spares.last().cloned();
+        let opened = spare.map(|spare| self.files.open(&spare, OpenMode::ReadOnly));
+        !opened.is_some_and(|opened| opened.is_err_and(|error| is_out_of_handles(&error)))
     }
 
-    /// Makes the room that is to be kept back for the checkpoint.
-    pub(crate) fn make_room(&self) -> io::Result<()> {
-        self.room.make()
-    }
-
-    /// Whether new files may be made for anything but the checkpoint.
-    ///
-    /// # Errors
-    /// The file that should be there for it, and [`io::ErrorKind::StorageFull`].
-    pub(super) fn check_room(&self) -> Result<(), (PathBuf, io::Error)> {
-        if !self.room.is_short() {
-            return Ok(());
-        }
-        let error = io::Error::new(io::ErrorKind::StorageFull, "what room there is the checkpoint needs");
-        Err((self.room.path().to_owned(), error))
-    }
-
-    /// Gives up room for the checkpoint: what is kept back for it, or else a spare; false when there is none.
-    pub(crate) fn give_up_room(&self) -> io::Result<bool> {
-        if self.room.give_up()? {
-            return Ok(true);
-        }
-        let Some(spare) = self.lock().spares.pop() else { return Ok(false) };
-        self.files.remove(&spare).map(|()| true)
+    /// Gives up a spare for the room that it takes; false when there are no more than `kept`.
+    pub(crate) fn give_up_spare(&self, kept: usize) -> io::Result<bool> {
+        let spare = {
+            let mut state = self.lock();
+            if state.spares.len() <= kept {
+                return Ok(false);
+            }
+            state.spares.pop()
+        };
+        spare.map_or(Ok(false), |spare| self.files.remove(&spare).map(|()| true))
     }
 
     /// The segment that has this place, or should have it were it not cut short; or the file that is missing.
@@ -453,7 +521,9 @@ fn segment_name(base: u64) -> String {
 }
 
 pub(super) fn fill_with_zeros(file: &dyn DataFile, from: u64, to: u64) -> io::Result<()> {
-    const CHUNK: u64 = 1024 * 1024;
+    // The page cache keeps what is written at once in pieces of up to its size, and Linux's ext4 walks all blocks of a piece
+    // for each write to it and for each sync: with 1 MiB at once one sender was slower by a quarter.
+    const CHUNK: u64 = 16 * 1024;
     let zeros = vec![0; CHUNK.min(to.saturating_sub(from)) as usize];
     let mut at = from;
     while at < to {

@@ -1,6 +1,5 @@
 //! The journal as a [`MessageStore`].
 
-use std::fmt::Debug;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,21 +7,24 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::attempts::Attempts;
+use super::checkpoint::Checkpoint;
 use super::committer::{Committer, Done, is_full};
 use super::completer::{Completer, sweep};
 use super::encoded::Encoded;
-use super::error::OpenError;
+use super::error::{OpenError, advice};
+use super::hold::Hold;
 use super::keeper::{Housekeeper, Keeper, housekeep};
 use super::ledger::Ledger;
 use super::lsn::Lsn;
 use super::options::JournalOptions;
 use super::pending::{Batch, Ending, Pending, Refused, Waiting};
 use super::recovery;
+use super::room::Room;
 use super::segments::Segments;
 use super::status::{Status, lock, try_lock};
 use super::threads::Threads;
 use super::writer::Unsynced;
-use crate::files::FileSystem;
+use crate::files::{FileSystem, is_out_of_handles};
 use crate::store::{
     Attempt, AttemptSlot, Completion, Loaded, MessageStore, Recovered, Safety, StoreError, StoreOperation,
     StoreTransaction, StoreWatcher, StoredId,
@@ -48,6 +50,7 @@ pub(crate) struct Core {
     /// The greatest record that is not a large one.
     pub(crate) large_from: u64,
     pub(crate) segments: Arc<Segments>,
+    pub(crate) room: Room,
     pub(crate) pending: Pending,
     pub(crate) committer: Mutex<Committer>,
     pub(crate) completer: Completer,
@@ -61,7 +64,7 @@ pub(crate) struct Core {
     pub(crate) checkpointed: AtomicU64,
     attempts: Attempts,
     recovered: Mutex<Option<Recovered>>,
-    directory_lock: Mutex<Option<Box<dyn Debug + Send + Sync>>>,
+    hold: Arc<Hold>,
     /// Set when it was dropped without being closed: nothing is written any more.
     crashed: Arc<AtomicBool>,
     stepwise: bool,
@@ -143,7 +146,10 @@ impl MessageStore for JournalStore {
     }
 
     fn note_attempt(&self, slot: AttemptSlot, attempt: Option<Attempt>) {
-        self.core.attempts.note(slot, attempt);
+        // What has failed may be somebody else's now.
+        if !self.core.status.has_failed() {
+            self.core.attempts.note(slot, attempt);
+        }
     }
 
     fn watch(&self, watcher: StoreWatcher) {
@@ -184,6 +190,7 @@ impl Core {
         let core = Self {
             large_from: opened.segments.max_file_length() / 4,
             segments: opened.segments,
+            room: opened.room,
             pending: Pending::default(),
             committer: Mutex::new(Committer::new(opened.writer)),
             completer: Completer::default(),
@@ -195,7 +202,7 @@ impl Core {
             checkpointed: AtomicU64::new(end.0),
             attempts: opened.attempts,
             recovered: Mutex::new(Some(opened.recovered)),
-            directory_lock: Mutex::new(Some(opened.lock)),
+            hold: opened.hold,
             crashed,
             stepwise,
             options,
@@ -208,7 +215,12 @@ impl Core {
         let (asked, part, refused) = match Encoded::new(operations, self.large_from) {
             Ok(part) => (part.safety(), Some(part), None),
             Err(error) => {
-                let transactions = operations.iter().filter_map(left_incomplete).collect();
+                let transactions = operations.iter().filter_map(left_incomplete);
+                // What has no record for its own name has none at all, nor ever an end.
+                let has_records = |transaction: &StoreTransaction| {
+                    Encoded::new(&[StoreOperation::Rollback(transaction.clone())], self.large_from).is_ok()
+                };
+                let transactions = transactions.filter(has_records).collect();
                 let refused = Box::new(Refused { error, transactions });
                 (StoreOperation::safety(operations), None, Some(refused))
             }
@@ -217,17 +229,12 @@ impl Core {
         let waiting = Waiting { safety, completion, refused };
         let pushed = match part {
             Some(part) if !self.stepwise && safety == Safety::Written && may_overtake(operations) => {
-                self.pending.push_express(waiting, part).map(|is_led| {
-                    // Whoever leads comes to it when the sync that runs is complete.
-                    if is_awaited || !is_led {
-                        self.write_express();
-                    }
-                })
+                self.pending.push_express(waiting, part, is_awaited)
             }
             part => self.pending.push(waiting, part),
         };
         if let Err(waiting) = pushed {
-            waiting.finish(Err(self.status.failed().unwrap_or_else(closed))).call();
+            waiting.finish(Err(self.status.failed().unwrap_or(StoreError::Closed))).call();
         }
     }
 
@@ -239,7 +246,7 @@ impl Core {
             let Some(mut committer) = try_lock(&self.committer) else { return };
             let Some(mut batch) = self.pending.take_express() else { continue };
             if committer.takes_express(self, &batch) {
-                let done = committer.turn(self, &mut batch);
+                let done = committer.turn(self, &mut batch, false);
                 drop(committer);
                 self.status.tell();
                 sweep(done.finished.into_iter().map(|(_, finished)| finished));
@@ -251,16 +258,21 @@ impl Core {
         }
     }
 
-    /// Writes and syncs what is in line on the calling thread, if that is cheaper than to have the writer do it.
+    /// Writes what has the express lane, and writes and syncs what is in line on the calling thread, if that is cheaper
+    /// than to have the writer do it.
     fn lead(&self) {
+        if self.pending.is_express_due() {
+            self.write_express();
+        }
         if let Some(mut batch) = self.pending.lead() {
-            self.turn(&mut batch);
+            self.turn(&mut batch, false);
         }
     }
 
-    /// Writes all of it, syncs it if need be, and has it completed. The batch is empty afterwards.
-    pub(crate) fn turn(&self, batch: &mut Batch) {
-        let done = lock(&self.committer).turn(self, batch);
+    /// Writes all of it, syncs it if need be, and has it completed. The batch is empty afterwards: what found no room, even
+    /// after a checkpoint if there may be one, is in line again.
+    pub(crate) fn turn(&self, batch: &mut Batch, may_checkpoint: bool) {
+        let done = self.write_making_room(batch, may_checkpoint);
         self.status.tell();
         batch.clear();
         // Nobody can have written what came into the express lane meanwhile.
@@ -322,7 +334,7 @@ impl Core {
     fn step(&self) {
         let mut batch = self.pending.take(Batch::default());
         if !batch.waiting.is_empty() {
-            self.turn(&mut batch);
+            self.turn(&mut batch, true);
         } else if self.pending.is_unsynced() {
             // Whoever has to know of a failure is told by the next batch.
             let _ = self.sync_all();
@@ -343,7 +355,7 @@ impl Core {
                 }
                 break;
             }
-            self.turn(&mut batch);
+            self.turn(&mut batch, true);
         }
         self.ledger.serve(&self.segments);
     }
@@ -357,13 +369,32 @@ impl Core {
         written
     }
 
+    /// Whether all files that are written to are still those that the next start will find.
+    ///
+    /// # Errors
+    /// The store has failed.
+    pub(crate) fn check_place(&self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
+        let path = recovery::checkpoint_path(&self.options.directory);
+        let checked = self.hold.check().and_then(|()| {
+            let active = lock(&self.committer).active();
+            active.map_or(Ok(()), |(path, file)| self.hold.check_is(&*file, &path, &path))
+        });
+        let checked = checked.and_then(|()| self.hold.check_is(checkpoint.extent().file(), &path, &path));
+        checked.map_err(|error| {
+            let error = StoreError::Io(error.to_string());
+            self.status.fail(&error);
+            error
+        })
+    }
+
     /// What a checkpoint that failed means for the store.
     pub(crate) fn checkpoint_failed(&self, error: &io::Error) -> StoreError {
-        let text = format!("{}: {error}", recovery::checkpoint_path(&self.options.directory).display());
+        let path = recovery::checkpoint_path(&self.options.directory);
+        let text = format!("{}: {error}{}", path.display(), advice(error));
         if self.crashed.load(Ordering::Acquire) {
-            return closed();
+            return StoreError::Closed;
         }
-        if is_full(error) {
+        if is_full(error) || is_out_of_handles(error) {
             return StoreError::Full { reason: text.into() };
         }
         let error = StoreError::Io(text);
@@ -378,12 +409,12 @@ impl Core {
                 return Err(error);
             }
             if self.crashed.load(Ordering::Acquire) {
-                return Err(closed());
+                return Err(StoreError::Closed);
             }
-            if self.stepwise {
-                self.sync_all()?;
-            } else {
-                // The writer syncs within 100 ms, whatever happens, and this is asked for every few seconds.
+            // Not left to the writer, which may be the one that waits.
+            self.sync_all()?;
+            if self.durable.load(Ordering::Acquire) < place.0 {
+                // What another thread writes at this moment it syncs within 100 ms.
                 thread::sleep(Duration::from_millis(2));
             }
         }
@@ -405,10 +436,10 @@ impl Core {
     fn abandon(&self) {
         let mut left = self.pending.take(Batch::default()).waiting;
         left.extend(self.pending.take_express().unwrap_or_default().waiting);
-        let told = |waiting: Waiting| waiting.finish(Err(closed()));
+        let told = |waiting: Waiting| waiting.finish(Err(StoreError::Closed));
         sweep(left.into_iter().map(told));
         self.ledger.abandon();
-        drop(lock(&self.directory_lock).take());
+        self.hold.release();
     }
 }
 
@@ -427,10 +458,6 @@ fn left_incomplete(operation: &StoreOperation) -> Option<StoreTransaction> {
 /// transactions. (Delivery states are not among them, as of two the last one counts.)
 fn may_overtake(operations: &[StoreOperation]) -> bool {
     operations.iter().all(|operation| matches!(operation, StoreOperation::Remove { transaction: None, .. }))
-}
-
-fn closed() -> StoreError {
-    StoreError::Failed { reason: "it is closed".into() }
 }
 
 #[cfg(test)]

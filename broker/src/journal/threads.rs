@@ -77,7 +77,7 @@ fn write(core: &Core) {
     loop {
         match core.pending.next(std::mem::take(&mut empty)) {
             Turn::Write(mut batch) => {
-                core.turn(&mut batch);
+                core.turn(&mut batch, true);
                 empty = batch;
             }
             Turn::Sync => {

@@ -8,9 +8,10 @@ use std::sync::Arc;
 use super::batch::{self, Batch, SECTOR};
 use super::change::Entry;
 use super::encoded::Encoded;
+use super::error::advice;
 use super::lsn::Lsn;
-use super::segments::{Segment, Segments};
-use crate::files::{DataFile, write_anew};
+use super::segments::{Segment, Segments, Spare};
+use crate::files::{DataFile, is_out_of_handles, write_anew};
 
 /// Writes batches at the end of the journal.
 #[derive(Debug)]
@@ -23,6 +24,9 @@ pub(crate) struct Writer {
     /// Whether what was submitted together goes on in the next batch.
     unfinished: bool,
     active: Option<(Segment, Arc<dyn DataFile>)>,
+    /// Up to where messages may be written without a look at what is kept back: what ends messages can go on for ever in
+    /// segments that are kept back, as long as no message is in them.
+    messages_until: Lsn,
     buffer: Vec<u8>,
 }
 
@@ -44,14 +48,25 @@ pub(crate) struct Unsynced {
     end: Lsn,
 }
 
+/// What may be used for something that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// As for what is sent: the last [`Segments::RESERVE`] spares stay, and the limit holds.
+    Sends,
+    /// The same without the limit, for messages that are moved.
+    Moves,
+    /// All that there is, for what ends messages.
+    Ends,
+}
+
 /// Why something was not written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WriteError {
-    /// There is no room for a new file. Nothing was written, and the writer goes on.
+    /// There is no room for a new file, or too many are open. Nothing was written, and the writer goes on.
     #[error("{}: {error}", path.display())]
     Full { path: PathBuf, error: io::Error },
     /// What is on disk now is unknown; the writer must not be used any more.
-    #[error("{}, offset {offset}: {error}", path.display())]
+    #[error("{}, offset {offset}: {error}{}", path.display(), advice(error))]
     Io { path: PathBuf, offset: u64, error: io::Error },
 }
 
@@ -95,27 +110,35 @@ impl Writer {
             }
             active = Some((segment, file));
         }
-        Ok(Self { segments, epoch, end, durable: end, unfinished: false, active, buffer: Vec::new() })
+        let mut writer = Self {
+            segments,
+            epoch,
+            end,
+            durable: end,
+            unfinished: false,
+            active,
+            messages_until: Lsn(0),
+            buffer: Vec::new(),
+        };
+        writer.messages_until = writer.messages_until();
+        Ok(writer)
     }
 
-    /// Writes all of it or, when that is [`WriteError::Full`], nothing. With `use_reserve` it may use the last
-    /// [`Segments::RESERVE`] spares. Nothing of it is durable before [`Writer::sync`].
-    pub(crate) fn write(&mut self, parts: &[Encoded], use_reserve: bool) -> Result<Written, WriteError> {
+    /// Writes all of it or, when that is [`WriteError::Full`], nothing. Nothing of it is durable before [`Writer::sync`].
+    pub(crate) fn write(&mut self, parts: &[Encoded], claim: Claim) -> Result<Written, WriteError> {
         let plan = plan(parts, self.room(), self.segments.max_file_length());
         let segments = plan.iter().filter(|batch| batch.in_new_segment).count();
         let large = parts.iter().flat_map(Encoded::large).map(|rest| rest.bytes.len() as u64).sum();
-        if !use_reserve {
+        if claim == Claim::Sends {
             let allowed = self.segments.check_limit(segments, large);
             allowed.map_err(|error| self.of_new_file(self.segments.directory().into(), error))?;
         }
-        if large > 0 || (segments > 0 && !use_reserve) {
-            self.segments.check_room().map_err(|(path, error)| self.of_new_file(path, error))?;
-        }
         // The first segment of all does not wait for what is to be kept back behind it.
-        let kept_back = if use_reserve || self.active.is_none() { 0 } else { Segments::RESERVE };
+        let kept_back = if claim == Claim::Ends || self.active.is_none() { 0 } else { Segments::RESERVE };
         let mut spares = Vec::new();
+        let looks = self.end >= self.messages_until && parts.iter().any(Encoded::has_message);
         // A large file must not take the room of what is to be kept back either.
-        if segments > 0 || (large > 0 && kept_back > 0) {
+        if segments > 0 || (claim != Claim::Ends && (looks || (large > 0 && kept_back > 0))) {
             let taken = self.segments.take_spares(segments, kept_back);
             spares = taken.map_err(|error| self.of_new_file(self.segments.directory().into(), error))?;
         }
@@ -126,9 +149,28 @@ impl Writer {
         let mut entries = Vec::with_capacity(parts.iter().map(Encoded::records).sum());
         for batch in &plan {
             let spare = if batch.in_new_segment { spares.pop() } else { None };
-            self.write_batch(batch, spare, parts, &mut entries)?;
+            if let Err(error) = self.write_batch(batch, spare, parts, &mut entries) {
+                self.segments.give_back(spares);
+                if let WriteError::Full { .. } = error {
+                    self.remove_large(parts);
+                }
+                return Err(error);
+            }
+        }
+        if segments > 0 || looks {
+            self.messages_until = self.messages_until();
         }
         Ok(Written { entries, end: self.end })
+    }
+
+    fn messages_until(&self) -> Lsn {
+        match &self.active {
+            _ if self.segments.spares() >= Segments::RESERVE => Lsn(u64::MAX),
+            // What is kept back is made while the first one is written to. If it cannot be made, what ends these messages
+            // finds room in the rest: it may take a sector for each, of which the shortest message takes a fifth.
+            Some((segment, _)) if segment.base == Lsn(0) => Lsn(segment.length / 8),
+            _ => Lsn(0),
+        }
     }
 
     /// Makes all that was written durable, and says up to where that is.
@@ -174,6 +216,11 @@ impl Writer {
         self.end
     }
 
+    /// The segment that is written to.
+    pub(crate) fn active(&self) -> Option<(PathBuf, Arc<dyn DataFile>)> {
+        self.active.as_ref().map(|(segment, file)| (segment.path.clone(), Arc::clone(file)))
+    }
+
     /// Up to which all is durable.
     #[cfg(test)]
     pub(crate) fn durable(&self) -> Lsn {
@@ -187,32 +234,32 @@ impl Writer {
 
     /// The files come before the records that say where they are.
     fn write_large(&self, parts: &[Encoded]) -> Result<(), WriteError> {
-        let mut written = Vec::new();
+        let mut written = false;
         for rest in parts.iter().flat_map(Encoded::large) {
             if let Err(error) = self.segments.write_large(rest.stored, &rest.bytes) {
-                for stored in written {
-                    // The next start removes it: no record has it.
-                    let _ = self.segments.remove_large(stored);
-                }
+                self.remove_large(parts);
                 return Err(self.of_new_file(self.segments.large_path(rest.stored), error));
             }
-            written.push(rest.stored);
+            written = true;
         }
-        if !written.is_empty() {
-            let directory = self.segments.directory();
-            self.segments.sync_names().map_err(|error| WriteError::Io {
-                path: directory.into(),
-                offset: 0,
-                error,
-            })?;
+        if written && let Err(error) = self.segments.sync_names() {
+            self.remove_large(parts);
+            return Err(self.of_new_file(self.segments.directory().into(), error));
         }
         Ok(())
+    }
+
+    /// Removes what was written of files of which there will be no record; if that fails, the next start does it.
+    fn remove_large(&self, parts: &[Encoded]) {
+        for rest in parts.iter().flat_map(Encoded::large) {
+            let _ = self.segments.remove_large(rest.stored);
+        }
     }
 
     fn write_batch(
         &mut self,
         planned: &Planned,
-        spare: Option<PathBuf>,
+        spare: Option<Spare>,
         parts: &[Encoded],
         entries: &mut Vec<Entry>,
     ) -> Result<(), WriteError> {
@@ -225,8 +272,12 @@ impl Writer {
                 .as_ref()
                 .map_or(previous.0.next_multiple_of(SECTOR), |(segment, _)| segment.base.0 + segment.length);
             let path = self.segments.path(base);
-            let activated = self.segments.activate(&spare, Lsn(base));
-            self.active = Some(activated.map_err(|error| WriteError::Io { path, offset: 0, error })?);
+            let activated = self.segments.activate(spare, Lsn(base));
+            self.active = Some(activated.map_err(|error| match error {
+                // It is a spare again.
+                error if is_out_of_handles(&error) && entries.is_empty() => self.of_new_file(path, error),
+                error => WriteError::Io { path, offset: 0, error },
+            })?);
             lsn = Lsn(base);
         }
         let first = entries.len();
@@ -260,7 +311,10 @@ impl Writer {
     }
 
     fn of_new_file(&self, path: PathBuf, error: io::Error) -> WriteError {
-        if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+        if is_out_of_handles(&error) {
+            let error = io::Error::other(format!("{error}{}", advice(&error)));
+            WriteError::Full { path, error }
+        } else if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
             WriteError::Full { path, error }
         } else {
             WriteError::Io { path, offset: 0, error }

@@ -4,13 +4,34 @@
 //! handed last, and what number that delivery has. What it says is left there when it is harmless: of a message that is
 //! gone, or whose count has risen as far meanwhile, recovery makes nothing. It is cleared only when recovery would make
 //! more of it than was: the message came back uncounted, or a transaction was prepared that settles it.
+//!
+//! A client that is in this process hands over by the [`Mark`] of the delivery, which is noted by its own call, while the
+//! machine is told later. Should the machine have the slot written in between, it has it written again when it is told.
 
 use std::collections::BTreeSet;
 
+use corriere_core::provider::Mark;
+
 use super::Machine;
-use super::queue::Position;
-use super::subscription::SubscriptionKey;
-use crate::store::{Attempt, AttemptSlot};
+use super::queue::{Entry, Position};
+use super::subscription::{Subscription, SubscriptionKey};
+use crate::store::{Attempt, AttemptSlot, StoredId};
+
+/// The attempt that a delivery with this mark is, and where it is noted.
+pub(crate) fn attempt_of(mark: Mark) -> (AttemptSlot, Attempt) {
+    (AttemptSlot(mark.slot), Attempt { stored: StoredId(mark.message), delivery: mark.delivery })
+}
+
+/// The mark of a delivery of a stored message.
+pub(super) fn mark_of(slots: &mut Slots, subscription: &mut Subscription, entry: &Entry) -> Mark {
+    let slot = *subscription.slot.get_or_insert_with(|| slots.take());
+    let Attempt { stored, delivery } = next_attempt(entry);
+    Mark { slot: slot.0, message: stored.0, delivery }
+}
+
+fn next_attempt(entry: &Entry) -> Attempt {
+    Attempt { stored: entry.held.id, delivery: entry.failed_deliveries.saturating_add(1) }
+}
 
 /// Which slots are in use.
 #[derive(Debug, Default)]
@@ -48,14 +69,7 @@ impl Machine {
     pub(super) fn note_attempts(&mut self) {
         while let Some(key) = self.due_slots.pop() {
             let Some(subscription) = self.subscriptions.get(&key) else { continue };
-            let queue_key = subscription.queue;
-            let in_hands = subscription.handed_over_last().and_then(|(number, position)| {
-                let queue = self.queues.get(&queue_key)?;
-                let entry = queue.get(position).filter(|entry| queue.stores(&entry.held))?;
-                let delivery = entry.failed_deliveries.saturating_add(1);
-                Some(Noted { number, position, attempt: Attempt { stored: entry.held.id, delivery } })
-            });
-            match in_hands {
+            match self.in_hands(subscription) {
                 Some(noted) if subscription.noted.map(|noted| noted.attempt) != Some(noted.attempt) => {
                     self.write_slot(key, Some(noted));
                 }
@@ -65,9 +79,32 @@ impl Machine {
         }
     }
 
+    /// What was handed over last has been noted already, by its mark.
+    pub(super) fn slot_was_noted(&mut self, key: SubscriptionKey) {
+        let Some(subscription) = self.subscriptions.get(&key) else { return };
+        let Some(noted) = self.in_hands(subscription) else { return };
+        let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
+        subscription.noted = Some(noted);
+        // What was written since then may have come after it.
+        if std::mem::take(&mut subscription.slot_was_written)
+            && let Some(slot) = subscription.slot
+        {
+            self.effects.attempts.push((slot, Some(noted.attempt)));
+        }
+    }
+
+    /// The stored message that the application was handed last and has not settled.
+    fn in_hands(&self, subscription: &Subscription) -> Option<Noted> {
+        let (number, position) = subscription.handed_over_last()?;
+        let queue = self.queues.get(&subscription.queue)?;
+        let entry = queue.get(position).filter(|entry| queue.stores(&entry.held))?;
+        Some(Noted { number, position, attempt: next_attempt(entry) })
+    }
+
     fn write_slot(&mut self, key: SubscriptionKey, noted: Option<Noted>) {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
         subscription.noted = noted;
+        subscription.slot_was_written = true;
         let slot = *subscription.slot.get_or_insert_with(|| self.slots.take());
         self.effects.attempts.push((slot, noted.map(|noted| noted.attempt)));
     }

@@ -7,6 +7,7 @@ use corriere_core::provider::{Cause, CauseKind, Dispatch};
 use corriere_core::{RedeliveryPolicy, Timestamp};
 
 use super::Machine;
+use super::attempts::mark_of;
 use super::memory::Held;
 use super::queue::{Entry, Place, Position, QueueKey};
 use super::subscription::SubscriptionKey;
@@ -146,15 +147,18 @@ impl Machine {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
         let Some(queue) = self.queues.get_mut(&subscription.queue) else { return };
         queue.put(position, Place::InFlight);
+        let is_stored = queue.get(position).is_some_and(|entry| queue.stores(&entry.held));
         let Some(entry) = queue.get_mut(position) else { return };
         entry.is_recovered = false;
         let Some(message) = entry.held.body().cloned() else { return };
+        let mark = is_stored.then(|| mark_of(&mut self.slots, subscription, entry));
         let dispatch = Dispatch {
             subscription: key.1,
             number: subscription.deliver(position),
             epoch: subscription.epoch,
             message,
             delivery_count: entry.failed_deliveries.saturating_add(1),
+            mark,
         };
         subscription.reserved.remove(&position);
         if dispatch.delivery_count > 1 {

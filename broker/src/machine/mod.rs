@@ -43,9 +43,10 @@ use std::sync::Arc;
 use corriere_core::provider::ProviderError;
 use corriere_core::{Destination, MessageId, RedeliveryPolicy, Timestamp};
 
+pub(crate) use attempts::attempt_of;
 pub use bodies::SetAside;
 pub use snapshot::{Page, Shown};
-pub use step::{BatchId, ConnectionKey, Effects, Input, Ticket};
+pub use step::{Batch, BatchId, ConnectionKey, Effects, Input, Ticket};
 
 use crate::counts::Counts;
 use crate::settings::Settings;

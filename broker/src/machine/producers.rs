@@ -44,33 +44,33 @@ impl Producers {
     pub(super) fn recovered(producers: Vec<(Arc<str>, u64)>) -> Self {
         let mut recovered = Self::default();
         for (producer, sequence) in producers {
-            recovered.note(&MessageId { producer: Arc::clone(&producer), sequence });
-            if let Some(last) = recovered.last.get_mut(&producer) {
-                // Who sends again after a crash does not know what became of it, and sends in order.
-                last.passed.clear();
-            }
+            // Who sends again after a crash does not know what became of it, and sends in order: nothing was passed.
+            recovered.remember(&producer, Last { sequence, passed: BTreeSet::new(), used: 0 });
         }
         recovered
     }
 
     /// Notes that a message is stored.
     pub(super) fn note(&mut self, id: &MessageId) {
-        self.uses += 1;
         if let Some(last) = self.last.get_mut(&id.producer) {
             last.stored(id.sequence);
-            if last.used + 1 < self.uses {
+            if last.used < self.uses {
+                self.uses += 1;
                 self.by_use.remove(&last.used);
                 self.by_use.insert(self.uses, Arc::clone(&id.producer));
                 last.used = self.uses;
-            } else {
-                self.uses = last.used;
             }
             return;
         }
-        let mut last = Last { sequence: 0, passed: BTreeSet::new(), used: self.uses };
+        let mut last = Last { sequence: 0, passed: BTreeSet::new(), used: 0 };
         last.stored(id.sequence);
-        self.last.insert(Arc::clone(&id.producer), last);
-        self.by_use.insert(self.uses, Arc::clone(&id.producer));
+        self.remember(&id.producer, last);
+    }
+
+    fn remember(&mut self, producer: &Arc<str>, last: Last) {
+        self.uses += 1;
+        self.last.insert(Arc::clone(producer), Last { used: self.uses, ..last });
+        self.by_use.insert(self.uses, Arc::clone(producer));
         if self.last.len() > REMEMBERED
             && let Some((_, oldest)) = self.by_use.pop_first()
         {

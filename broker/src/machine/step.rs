@@ -27,6 +27,11 @@ pub struct ConnectionKey(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u64);
 
+impl Ticket {
+    /// Of a command for whose outcome nobody waits: it is not confirmed.
+    pub const NOBODY: Self = Self(0);
+}
+
 /// Names a batch that was given to the store, counted by the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BatchId(pub u64);
@@ -85,7 +90,7 @@ pub struct Effects {
     /// Whether [`MessageStore::take_sends`](crate::store::MessageStore::take_sends) is to be called.
     pub takes_sends: bool,
     /// Batches for the store, each of which is answered by [`Input::Stored`].
-    pub store: Vec<(BatchId, Vec<StoreOperation>)>,
+    pub store: Vec<Batch>,
     /// What slots of [`MessageStore::note_attempt`](crate::store::MessageStore::note_attempt) say from now on.
     pub attempts: Vec<(AttemptSlot, Option<Attempt>)>,
     /// Messages whose bodies are to be read back, each of which is answered by [`Input::Loaded`].
@@ -98,6 +103,17 @@ pub struct Effects {
     pub confirmations: Vec<(Ticket, Result<Confirmation, ProviderError>)>,
     /// When [`Input::Tick`] is due; `None` when nothing waits for time. It replaces what an earlier step said.
     pub wake_at: Option<Timestamp>,
+}
+
+/// Changes that the store makes as a whole.
+#[derive(Debug)]
+pub struct Batch {
+    /// Its name.
+    pub id: BatchId,
+    /// The changes.
+    pub operations: Vec<StoreOperation>,
+    /// Whether anything goes on only when the store is done with it.
+    pub is_awaited: bool,
 }
 
 /// What goes on when the store is done with a batch.
@@ -132,12 +148,22 @@ impl Machine {
         self.step_all(now, [input])
     }
 
-    /// Takes several inputs of one moment, in their order. Nothing is delivered before the last of them is taken.
+    /// Takes several inputs of one moment, in their order, as if one came after the other.
     pub fn step_all(&mut self, now: Timestamp, inputs: impl IntoIterator<Item = Input>) -> Effects {
         self.now = self.now.max(now);
         self.fire_timers();
         for input in inputs {
+            // What was stored becomes visible together, before the next command is looked at or at the end.
+            let is_end_of_batch = matches!(input, Input::Stored { .. });
+            if !is_end_of_batch {
+                self.settle_down();
+            }
             self.take(input);
+            if !is_end_of_batch {
+                self.settle_down();
+                self.confirm_served();
+            }
+            self.end_batch();
         }
         self.settle_down();
         self.confirm_served();
@@ -213,9 +239,14 @@ impl Machine {
             // Nothing is ever ended heuristically.
             Command::Forget { transaction } => Err(unknown(&transaction)),
             Command::End { transaction } => self.end_part(connection, &transaction),
-            Command::HandedOver { subscription, number } => {
-                self.look_at_slot((connection, subscription));
-                self.change_subscription((connection, subscription), |state| state.hand_over(number))
+            Command::HandedOver { subscription, number, mark } => {
+                let key = (connection, subscription);
+                let outcome = self.change_subscription(key, |state| state.hand_over(number));
+                match mark {
+                    Some(_) => self.slot_was_noted(key),
+                    None => self.look_at_slot(key),
+                }
+                outcome
             }
             Command::Grant { subscription, credit } => {
                 self.change_subscription((connection, subscription), |state| state.grant(credit))
@@ -256,7 +287,9 @@ impl Machine {
     }
 
     pub(super) fn confirm(&mut self, ticket: Ticket, outcome: Result<Confirmation, ProviderError>) {
-        self.effects.confirmations.push((ticket, outcome));
+        if ticket != Ticket::NOBODY {
+            self.effects.confirmations.push((ticket, outcome));
+        }
     }
 
     /// Has the store do something. What it may refuse for want of room, and what ends a transaction of which it may have
@@ -269,20 +302,21 @@ impl Machine {
             )
         };
         if self.operations.last().is_some_and(|last| is_alone(last) || is_alone(&operation)) {
-            self.end_batch();
+            self.close_recorded();
         }
         self.operations.push(operation);
     }
 
-    fn end_batch(&mut self) {
+    /// Nothing more belongs to what was recorded last.
+    fn close_recorded(&mut self) {
         if !self.operations.is_empty() {
             self.recorded.push((std::mem::take(&mut self.operations), std::mem::take(&mut self.on_stored)));
         }
     }
 
-    /// What is recorded for the store so far in this step; what comes next is in other batches.
+    /// What is recorded for the store so far of this input; what comes next is in other batches.
     pub(super) fn recorded(&mut self) -> Recorded {
-        self.end_batch();
+        self.close_recorded();
         Recorded { batches: self.recorded.len(), moves: self.moves.fresh() }
     }
 
@@ -291,7 +325,7 @@ impl Machine {
         let until = self.recorded();
         if until == since {
             self.confirm(ticket, Ok(Confirmation::Done));
-        } else {
+        } else if ticket != Ticket::NOBODY {
             self.stored_for = Some((ticket, since, until));
         }
     }
@@ -301,7 +335,7 @@ impl Machine {
             outcome.as_ref().map_err(|error| ProviderError::Store { reason: error.to_string() }).copied();
         let mut is_put_off = false;
         let waiting = self.batches.remove(&batch).unwrap_or_default();
-        self.store_room.under_way -= usize::from(waiting.first().is_some_and(OnStored::is_of_send));
+        self.store_room.under_way -= usize::from(is_of_send(&waiting));
         for waiting in waiting {
             match waiting {
                 OnStored::Confirm(ticket) => {
@@ -342,34 +376,62 @@ impl Machine {
 
     /// Hands out what this step came to.
     fn finish(&mut self) -> Effects {
+        self.end_batch();
         self.note_attempts();
         for key in self.talking.drain(..) {
             if let Some(connection) = self.connections.get_mut(&key) {
                 self.effects.deliveries.push((key, std::mem::take(&mut connection.outgoing)));
             }
         }
-        self.end_batch();
+        self.effects.wake_at = self.timers.next();
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Gives the store what was recorded.
+    fn end_batch(&mut self) {
+        self.close_recorded();
         let mut batches = std::mem::take(&mut self.recorded);
         // Each by itself: one that there is no room for must not keep anything else from being stored.
         let mut moves = self.moves.take_fresh();
         if let Some((ticket, since, until)) = self.stored_for.take() {
-            let own = &mut batches[since.batches..until.batches];
-            let own = own.iter_mut().chain(&mut moves[since.moves..until.moves]);
+            let own = batches[since.batches..until.batches].iter_mut();
+            let own = own.chain(&mut moves[since.moves..until.moves]);
+            // What is sent has somebody of its own who waits for it.
+            let own = own.filter(|(_, on_stored)| !is_of_send(on_stored));
             let count = own.map(|(_, on_stored)| on_stored.push(OnStored::Confirm(ticket))).count();
-            self.confirming.insert(ticket, (count, None));
+            if count == 0 {
+                self.confirm(ticket, Ok(Confirmation::Done));
+            } else {
+                self.confirming.insert(ticket, (count, None));
+            }
         }
         batches.append(&mut moves);
-        let is_of_sends = |on_stored: &[OnStored]| on_stored.first().is_some_and(OnStored::is_of_send);
         for (operations, on_stored) in batches {
-            self.store_room.under_way += usize::from(is_of_sends(&on_stored));
-            let batch = BatchId(self.next_batch);
+            self.store_room.under_way += usize::from(is_of_send(&on_stored));
+            let is_awaited = !on_stored.is_empty();
+            if !is_awaited
+                && let Some(last) = self.effects.store.last_mut()
+                && !last.is_awaited
+                && last.operations.iter().chain(&operations).all(ends_a_message)
+            {
+                last.operations.extend(operations);
+                continue;
+            }
+            let id = BatchId(self.next_batch);
             self.next_batch += 1;
-            self.batches.insert(batch, on_stored);
-            self.effects.store.push((batch, operations));
+            self.batches.insert(id, on_stored);
+            self.effects.store.push(Batch { id, operations, is_awaited });
         }
-        self.effects.wake_at = self.timers.next();
-        std::mem::take(&mut self.effects)
     }
+}
+
+/// Whether a batch is of a send, which is in none with anything else.
+fn is_of_send(on_stored: &[OnStored]) -> bool {
+    on_stored.first().is_some_and(OnStored::is_of_send)
+}
+
+fn ends_a_message(operation: &StoreOperation) -> bool {
+    matches!(operation, StoreOperation::Remove { transaction: None, .. })
 }
 
 /// What a provider needs that is to obey this command.

@@ -33,6 +33,8 @@ pub(super) struct Subscription {
     /// Its slot for what it was handed, and what that says.
     pub(super) slot: Option<AttemptSlot>,
     pub(super) noted: Option<Noted>,
+    /// Whether the machine had the slot written since the last hand-over.
+    pub(super) slot_was_written: bool,
     credit: CreditState,
     in_flight: BTreeMap<u64, Delivered>,
     last_number: u64,
@@ -90,6 +92,7 @@ impl Subscription {
             is_closed: false,
             slot: None,
             noted: None,
+            slot_was_written: false,
             credit,
             in_flight: BTreeMap::new(),
             last_number: 0,

@@ -143,7 +143,7 @@ pub enum StoreOperation {
     Prepare(Xid),
     /// The end of a transaction: all of it takes effect.
     Commit(StoreTransaction),
-    /// The end of a transaction: none of it does.
+    /// The end of a transaction: none of it does. It is over when this is refused, too; the store catches up on it.
     Rollback(StoreTransaction),
 }
 
@@ -252,6 +252,9 @@ pub enum StoreError {
         /// The first failure.
         reason: Arc<str>,
     },
+    /// It is closed, or was dropped.
+    #[error("the store is closed")]
+    Closed,
     /// The message is not kept, or no more.
     #[error("the store keeps no message {}", stored.0)]
     NotKept {

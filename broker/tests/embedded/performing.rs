@@ -359,7 +359,8 @@ async fn a_hand_over_is_noted_when_the_call_returns_though_somebody_else_perform
     let performer = std::thread::spawn(move || drop(sender.submit(send(message(2)))));
     store.busy.wait();
     // From here on the other thread performs, and does not get on.
-    drop(connection.submit(Command::HandedOver { subscription: SubscriptionId(1), number: 1 }));
+    let mark = sink.deliveries.lock().unwrap()[0].mark;
+    connection.tell(Command::HandedOver { subscription: SubscriptionId(1), number: 1, mark });
     let noted = store.noted.lock().unwrap().clone();
     store.busy.wait();
     performer.join().unwrap();

@@ -176,7 +176,7 @@ async fn what_a_listener_has_in_its_hands_is_noted() {
     let (_broker, store) = start_on("noted", 1 << 20);
     let (connection, _sink) = connect("noted").await;
     assert_eq!(within(connection.submit(send(message(1)))).await, DONE);
-    let handed_over = Command::HandedOver { subscription: SubscriptionId(1), number: 1 };
+    let handed_over = Command::HandedOver { subscription: SubscriptionId(1), number: 1, mark: None };
     assert_eq!(within(connection.submit(handed_over)).await, DONE);
     let attempt = Attempt { stored: StoredId(1), delivery: 1 };
     assert_eq!(*store.attempts.lock().unwrap(), [(AttemptSlot(0), Some(attempt))]);

@@ -21,7 +21,7 @@ pub(crate) const DONE: Result<Confirmation, ProviderError> = Ok(Confirmation::Do
 /// Keeps what comes, and may answer from within.
 #[derive(Debug, Default)]
 pub(crate) struct Sink {
-    deliveries: Mutex<Vec<Dispatch>>,
+    pub(crate) deliveries: Mutex<Vec<Dispatch>>,
     events: Mutex<Vec<Event>>,
     arrived: Notify,
     /// The connection through which each delivery is acknowledged from within the sink.

@@ -62,7 +62,7 @@ fn unknown_numbers_are_refused_by_name() {
         (Command::CloseSession { session: SessionId(404) }, "session 404"),
         (Command::CloseProducer { producer: ProducerId(404) }, "producer 404"),
         (Command::CloseSubscription { subscription, last_handed_over: 0 }, "subscription 404"),
-        (Command::HandedOver { subscription, number: 1 }, "subscription 404"),
+        (Command::HandedOver { subscription, number: 1, mark: None }, "subscription 404"),
         (Command::Grant { subscription, credit: 1 }, "subscription 404"),
         (Command::Drain { subscription }, "subscription 404"),
         (acknowledge(consumer, 1, 1, AckKind::Standard, None), "subscription 404"),

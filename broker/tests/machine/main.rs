@@ -8,6 +8,7 @@ mod commands;
 mod dead_letters;
 mod dispatch;
 mod expiry;
+mod grouping;
 mod memory;
 mod reading_back;
 mod recovery;

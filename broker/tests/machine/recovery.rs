@@ -3,7 +3,8 @@
 use corriere_broker::Settings;
 use corriere_broker::machine::{Input, Machine};
 use corriere_broker::store::{
-    Attempt, DeliveryState, Recovered, RecoveredMessage, RecoveredQueue, StoreOperation, StoredId, Totals,
+    Attempt, AttemptSlot, DeliveryState, Recovered, RecoveredMessage, RecoveredQueue, StoreOperation,
+    StoredId, Totals,
 };
 use corriere_core::message::Priority;
 use corriere_core::provider::{AckKind, Cause, CauseKind, Command, Confirmation};
@@ -246,4 +247,32 @@ fn a_slot_is_used_again_when_its_consumer_is_gone() {
         world.done(connection, Command::CloseSession { session: consumer.session });
     }
     assert!(world.attempts.iter().all(|(slot, _)| slot.0 == 0), "{:?}", world.attempts);
+}
+
+#[test]
+fn a_hand_over_that_its_client_noted_is_written_again_only_behind_a_write_of_the_machine() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let consumer = world.consumer(connection, &orders, window(9));
+    for sequence in 1..=4 {
+        world.send(connection, message(&orders, sequence));
+    }
+    let delivered = world.received(consumer);
+    let hand_over = |world: &mut World, number: u64, mark| {
+        let subscription = consumer.subscription;
+        world.done(connection, Command::HandedOver { subscription, number, mark });
+        std::mem::take(&mut world.attempts)
+    };
+    let attempt = |stored| Some(Attempt { stored: StoredId(stored), delivery: 1 });
+    assert_eq!(hand_over(&mut world, 1, delivered[0].mark), [], "its client has written it");
+    let cause = Cause { kind: CauseKind::Resource, ..Cause::failure("no room") };
+    world.ack(consumer, 1, 1, AckKind::Redelivered { delay: None, cause });
+    assert_eq!(std::mem::take(&mut world.attempts), [(AttemptSlot(0), None)], "it came back uncounted");
+    // The client may have noted the next one before that was written.
+    world.advance(std::time::Duration::from_secs(1));
+    let delivered = world.received(consumer);
+    assert_eq!(hand_over(&mut world, delivered[0].number, delivered[0].mark), [(AttemptSlot(0), attempt(1))]);
+    world.ack(consumer, delivered[0].number, delivered[0].number, AckKind::Standard);
+    assert_eq!(hand_over(&mut world, delivered[1].number, delivered[1].mark), []);
+    assert_eq!(delivered[1].mark.map(|mark| (mark.slot, mark.message, mark.delivery)), Some((0, 2, 1)));
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use corriere_broker::machine::{BatchId, ConnectionKey, Effects, Input, Machine, SetAside, Ticket};
+use corriere_broker::machine::{Batch, BatchId, ConnectionKey, Effects, Input, Machine, SetAside, Ticket};
 use corriere_broker::store::{Attempt, AttemptSlot, Recovered, StoreError, StoreOperation, StoredId};
 use corriere_broker::{Counts, Settings};
 use corriere_core::provider::{
@@ -165,7 +165,7 @@ impl World {
     fn perform(&mut self, effects: Effects) {
         self.wake_at = effects.wake_at;
         self.reopened += u32::from(effects.takes_sends);
-        for (batch, operations) in effects.store {
+        for Batch { id: batch, operations, .. } in effects.store {
             assert!(!operations.is_empty(), "a batch without operations");
             self.unstored.push_back(batch);
             self.operations.extend(operations);
@@ -379,7 +379,7 @@ impl World {
     #[track_caller]
     pub(crate) fn hand_over(&mut self, consumer: Consumer, number: u64) {
         let subscription = consumer.subscription;
-        self.done(consumer.connection, Command::HandedOver { subscription, number });
+        self.done(consumer.connection, Command::HandedOver { subscription, number, mark: None });
     }
 
     pub(crate) fn counts(&self, destination: &Destination) -> Counts {

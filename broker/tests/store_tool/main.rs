@@ -79,6 +79,37 @@ fn a_directory_is_verified_dumped_explained_and_repaired() {
     assert_eq!(stored.collect::<Vec<_>>(), (2..=20).collect::<Vec<_>>());
 }
 
+/// Who is allowed everything can write to it all the same; for anyone else it is as on a medium that cannot be written to.
+#[cfg(unix)]
+#[test]
+fn a_directory_that_cannot_be_written_to_is_looked_at() {
+    use std::fs::{Permissions, read_dir, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    let root = tempfile::tempdir().unwrap();
+    let (directory, into) = (root.path().join("local"), root.path().join("repaired"));
+    let store = open(&directory);
+    (1..=20).for_each(|stored| send(&store, stored));
+    store.close();
+    drop(store);
+    let directories = [directory.join("journal"), directory.join("kr-store"), directory.clone()];
+    let permit = |file: u32, of_directory: u32| {
+        for within in &directories {
+            for entry in read_dir(within).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file())
+            {
+                set_permissions(entry.path(), Permissions::from_mode(file)).unwrap();
+            }
+            set_permissions(within, Permissions::from_mode(of_directory)).unwrap();
+        }
+    };
+    permit(0o444, 0o555);
+    assert!(run(&["verify".as_ref(), &directory], 0).contains("20 live messages: all is well"));
+    assert_eq!(run(&["dump".as_ref(), &directory], 0).lines().count(), 20);
+    run(&["explain".as_ref(), &directory], 0);
+    assert!(run(&["repair".as_ref(), &directory, &into], 0).contains("20 live messages are in "));
+    permit(0o644, 0o755);
+}
+
 #[test]
 fn wrong_arguments_say_what_was_meant() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,9 +1,9 @@
 //! Handlers at work: which session the running code belongs to, and who must wait for whom.
 
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
 
 use super::Session;
 
@@ -55,19 +55,20 @@ impl Session {
 #[derive(Debug)]
 pub(super) struct Handlers {
     id: u64,
-    running: watch::Sender<usize>,
+    running: AtomicUsize,
+    idle: Notify,
 }
 
 impl Default for Handlers {
     fn default() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), running: watch::Sender::new(0) }
+        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), running: AtomicUsize::new(0), idle: Notify::new() }
     }
 }
 
 impl Handlers {
     pub(super) fn enter(&self) -> Running<'_> {
-        self.running.send_modify(|running| *running += 1);
+        self.running.fetch_add(1, Ordering::AcqRel);
         Running(self)
     }
 
@@ -84,8 +85,16 @@ impl Handlers {
     }
 
     pub(super) async fn wait_until_idle(&self) {
-        // The sender lives in `self`, so this cannot fail.
-        let _ = self.running.subscribe().wait_for(|running| *running == 0).await;
+        loop {
+            let idle = self.idle.notified();
+            tokio::pin!(idle);
+            // From here on no end of the last handler is missed.
+            idle.as_mut().enable();
+            if self.running.load(Ordering::Acquire) == 0 {
+                return;
+            }
+            idle.await;
+        }
     }
 }
 
@@ -94,6 +103,8 @@ pub(super) struct Running<'a>(&'a Handlers);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.running.send_modify(|running| *running -= 1);
+        if self.0.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.idle.notify_waiters();
+        }
     }
 }

@@ -3,11 +3,16 @@
 use std::future::Future;
 use std::sync::Weak;
 
+use tokio::task::yield_now;
+
 use super::consumer::{Next, Receiver};
 use super::session::SessionInner;
 use super::{AcknowledgeMode, Delivery, Release, Session};
 use crate::panic::catch_panic;
 use crate::provider::Cause;
+
+/// How many messages a listener handles before another one of its session may.
+const TURN: usize = 16;
 
 /// What a message listener may fail with.
 pub type ListenerFailure = Box<dyn std::error::Error + Send + Sync>;
@@ -23,20 +28,26 @@ where
         // One listener of the session at a time.
         let _turn = turn.lock_owned().await;
         let Some(session) = session.upgrade().map(|session| Session::of(&session)) else { return };
-        // The handler is at work before it has the message, so that no close finds one without the other.
-        session.run_handler(handle_next(&session, &receiver, &listener)).await;
+        // The handler is at work before it has a message, so that no close finds one without the other.
+        session.run_handler(handle_some(&session, &receiver, &listener)).await;
     }
 }
 
-/// Handles the next message, if it is still there.
-async fn handle_next<F, R>(session: &Session, receiver: &Receiver, listener: &F)
+/// Handles what is there, one message after the other, and then lets other listeners of the session have their turn.
+async fn handle_some<F, R>(session: &Session, receiver: &Receiver, listener: &F)
 where
     F: Fn(Delivery) -> R,
     R: Future<Output = Result<(), ListenerFailure>>,
 {
-    if let Ok(Next { delivery: Some(delivery), .. }) = receiver.try_next(session.inner(), false) {
+    for _ in 0..TURN {
+        // There is none any more when its session or connection is being closed or stopped.
+        let Ok(Next { delivery: Some(delivery), .. }) = receiver.try_next(session.inner(), false) else {
+            return;
+        };
         handle(listener, delivery).await;
     }
+    // A handler that never waits must not keep others from their turn.
+    yield_now().await;
 }
 
 async fn handle<F, R>(listener: &F, delivery: Delivery)

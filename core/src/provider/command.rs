@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Ack, Cause};
+use super::{Ack, Cause, Mark};
 use crate::destination::{Destination, DestinationKind};
 use crate::id::{ProducerId, SessionId, SubscriptionId, TransactionId};
 use crate::message::Message;
@@ -66,6 +66,8 @@ pub enum Command {
         subscription: SubscriptionId,
         /// The number of the delivery; all before it were handed over too.
         number: u64,
+        /// The delivery's own, where it has one and the client keeps it: with it the provider need look nothing up.
+        mark: Option<Mark>,
     },
     /// Adds to the credit of a subscription with [`Credit::Explicit`].
     Grant {

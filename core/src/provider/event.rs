@@ -21,6 +21,20 @@ pub struct Dispatch {
     pub message: Arc<Message>,
     /// 1 at the first delivery.
     pub delivery_count: u32,
+    /// To be given back when it is handed over.
+    pub mark: Option<Mark>,
+}
+
+/// By what a provider knows a delivery again when it is handed over ([`Command::HandedOver`](super::Command::HandedOver)). It
+/// means nothing to the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Where the provider notes what the consumer has in its hands.
+    pub slot: u32,
+    /// The message, as the provider names it.
+    pub message: u64,
+    /// The number of the delivery.
+    pub delivery: u32,
 }
 
 /// Something that happened to a connection.

@@ -21,7 +21,7 @@ pub use ack::{Ack, AckKind, Cause, CauseKind};
 pub use capability::{Capabilities, Capability};
 pub use command::{Command, Credit, SendMessage, SessionMode, Subscribe};
 pub use error::{MemoryHolder, ProviderError};
-pub use event::{Dispatch, Event};
+pub use event::{Dispatch, Event, Mark};
 pub use receipt::{Confirmation, Confirmer, Receipt};
 pub use scheme::{ProviderScheme, provider_for};
 

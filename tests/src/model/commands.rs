@@ -106,7 +106,7 @@ impl Model {
                 }
                 Answer::Unknown
             }
-            Command::HandedOver { subscription, number } => {
+            Command::HandedOver { subscription, number, .. } => {
                 let subscription = self.subscription_mut(&(connection, *subscription));
                 subscription.map_or(Answer::Unknown, |subscription| {
                     subscription.hand_over(*number);

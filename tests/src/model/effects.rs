@@ -21,7 +21,7 @@ impl Model {
                 self.takes_sends
             );
         }
-        for (id, operations) in &effects.store {
+        for corriere_broker::machine::Batch { id, operations, .. } in &effects.store {
             self.batches.push(Batch { id: *id, operations: operations.clone() });
         }
         self.note_loads(effects)?;
@@ -40,7 +40,7 @@ impl Model {
                 }
             }
         }
-        for (id, operations) in &effects.store {
+        for corriere_broker::machine::Batch { id, operations, .. } in &effects.store {
             self.note_batch(*id, operations)?;
         }
         self.match_entering(|_| true)?;

@@ -126,7 +126,7 @@ impl Model {
 
     /// What was put off dies when the machine tries again, which is for it to choose.
     pub(super) fn bury_what_was_put_off(&mut self, effects: &Effects) {
-        for operation in effects.store.iter().flat_map(|(_, operations)| operations) {
+        for operation in effects.store.iter().flat_map(|batch| &batch.operations) {
             let StoreOperation::Remove { stored, transaction: None, .. } = operation else { continue };
             let Some(index) = self.entries.iter().position(|entry| entry.stored == Some(*stored)) else {
                 continue;
@@ -152,7 +152,7 @@ impl Model {
     /// What a restart brought back, and what is past the limit of who would get it, dies instead: the process of its consumer
     /// ended with it.
     pub(super) fn bury_what_killed_its_process(&mut self, effects: &Effects) {
-        for operation in effects.store.iter().flat_map(|(_, operations)| operations) {
+        for operation in effects.store.iter().flat_map(|batch| &batch.operations) {
             let StoreOperation::Remove { stored, transaction: None, .. } = operation else { continue };
             let Some(index) = self.entries.iter().position(|entry| entry.stored == Some(*stored)) else {
                 continue;

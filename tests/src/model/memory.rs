@@ -236,7 +236,7 @@ impl Model {
                 *ticket == parked.ticket && matches!(outcome, Ok(_) | Err(ProviderError::InDoubt { .. }))
             });
             let is_appended = || {
-                effects.store.iter().flat_map(|(_, operations)| operations).any(|operation| {
+                effects.store.iter().flat_map(|batch| &batch.operations).any(|operation| {
                     matches!(operation, StoreOperation::Append { message, transaction: None, arrival: Arrival::Sent, .. }
                         if std::sync::Arc::ptr_eq(message, &parked.message))
                 })

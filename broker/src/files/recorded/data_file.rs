@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::contents::SECTOR;
 use super::faults::{Operation, Refusal};
@@ -14,6 +14,7 @@ pub(super) struct RecordedFile {
     pub(super) node: Node,
     /// The name by which it was opened, for the log.
     pub(super) path: PathBuf,
+    pub(super) is_read_only: bool,
 }
 
 impl DataFile for RecordedFile {
@@ -24,6 +25,7 @@ impl DataFile for RecordedFile {
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
+        self.check_writable()?;
         let mut state = self.files.state();
         state.faults.admit(Operation::SetLen, || format!("set_len {} to {length}", self.path.display()))?;
         state.check_room(&self.node, length)?;
@@ -47,6 +49,7 @@ impl DataFile for RecordedFile {
         let Some(end) = offset.checked_add(bytes.len() as u64) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
+        self.check_writable()?;
         let mut state = self.files.state();
         let admitted = state.faults.admit(Operation::Write, || {
             format!("write {} bytes to {} at {offset}", bytes.len(), self.path.display())
@@ -83,6 +86,22 @@ impl DataFile for RecordedFile {
                 }
                 return Err(refusal.into());
             }
+        }
+        Ok(())
+    }
+
+    fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let state = self.files.state();
+        state.faults.alive()?;
+        Ok(state.is_at(&self.node, path))
+    }
+}
+
+impl RecordedFile {
+    fn check_writable(&self) -> io::Result<()> {
+        if self.is_read_only {
+            let opened = format!("{} was opened to be read", self.path.display());
+            return Err(io::Error::other(opened));
         }
         Ok(())
     }

@@ -48,9 +48,13 @@ pub enum Survival {
 struct State {
     names: Names<Node>,
     directories: BTreeSet<PathBuf>,
-    /// Who holds the lock that a file is.
-    locks: BTreeMap<PathBuf, String>,
+    /// Who holds the lock that a file is, whatever its name is.
+    locks: Vec<(Node, String)>,
     limit: Option<u64>,
+    /// Directories on devices of their own.
+    devices: BTreeSet<PathBuf>,
+    /// Directories in which nothing can be changed.
+    read_only: BTreeSet<PathBuf>,
     faults: Faults,
 }
 
@@ -102,7 +106,8 @@ impl RecordedFiles {
             Survival::PowerCut { seed } => state.after_power_cut(Some(Seeded::new(seed))),
         };
         let directories = state.directories.clone();
-        let next = State { names, directories, limit: state.limit, ..State::default() };
+        let (limit, devices) = (state.limit, state.devices.clone());
+        let next = State { names, directories, limit, devices, ..State::default() };
         Self { state: Arc::new(Mutex::new(next)) }
     }
 
@@ -114,6 +119,16 @@ impl RecordedFiles {
     /// Has files grow no more beyond so many bytes, all of them together.
     pub fn limit(&self, bytes: Option<u64>) {
         self.state().limit = bytes;
+    }
+
+    /// Has a directory be on a device of its own: no file is renamed over its edge.
+    pub fn put_on_device(&self, directory: impl AsRef<Path>) {
+        self.state().devices.insert(directory.as_ref().to_owned());
+    }
+
+    /// Has nothing in a directory be changed any more, as if it were on a medium that cannot be written to.
+    pub fn make_read_only(&self, directory: impl AsRef<Path>) {
+        self.state().read_only.insert(directory.as_ref().to_owned());
     }
 
     /// Changes a bit on the disk.

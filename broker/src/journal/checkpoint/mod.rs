@@ -4,6 +4,7 @@
 //! no record before that place is needed for anything but the message in it.
 
 mod backend;
+mod extent;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -14,9 +15,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use redb::{
-    Database, DatabaseError, ReadTransaction, ReadableDatabase, ReadableTable, StorageError, Table,
-    TableDefinition, TableError, WriteTransaction,
+    Database, DatabaseError, ReadTransaction, ReadableDatabase, ReadableTable, ReadableTableMetadata,
+    StorageError, Table, TableDefinition, TableError, WriteTransaction,
 };
+
+pub(crate) use self::extent::Extent;
 
 use self::backend::Backend;
 use super::index::{Changes, Counters, Operation, Producer, Saved, SavedTransaction, TransactionChange};
@@ -42,12 +45,12 @@ const OPERATIONS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new(
 pub(crate) struct Checkpoint {
     files: Arc<dyn FileSystem>,
     path: PathBuf,
-    /// Set when the process ends without closing it: nothing is written from then on, not even when it is dropped.
-    crashed: Arc<AtomicBool>,
+    extent: Arc<Extent>,
     /// None after a failure, until it is opened again.
     database: Option<Database>,
-    /// What was taken from the index and is not in the file yet: more than one only after a failure.
-    pending: Vec<Changes>,
+    /// What was taken from the index and is not in the file yet, with the place up to which it makes the file true: more
+    /// than one only after a failure.
+    unwritten: Vec<(Changes, Place)>,
 }
 
 /// Where the checkpoint stands in the journal.
@@ -82,7 +85,8 @@ pub(crate) enum CheckpointError {
 }
 
 impl Checkpoint {
-    /// Opens the file at `path` and reads all of it.
+    /// Opens the file at `path` and reads all of it. Nothing is written any more once `crashed` is set, not even when it is
+    /// dropped.
     ///
     /// # Errors
     /// [`CheckpointError`].
@@ -92,9 +96,10 @@ impl Checkpoint {
         crashed: &Arc<AtomicBool>,
     ) -> Result<(Self, Saved, Place), CheckpointError> {
         make_durable(&**files, path)?;
-        let database = open_database(&**files, path, crashed, OpenMode::Existing)?;
+        let extent = open_extent(&**files, path, crashed, OpenMode::Existing)?;
+        let database = open_database(&extent, OpenMode::Existing)?;
         let (saved, place) = read(&database.begin_read().map_err(unreadable)?)?;
-        Ok((Self::with(files, path, crashed, database), saved, place))
+        Ok((Self::with(files, path, extent, database), saved, place))
     }
 
     /// Makes the file at `path` anew, in the place of one that may be there; it is durable when this returns.
@@ -111,67 +116,115 @@ impl Checkpoint {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}
         }
-        let database = open_database(&**files, path, crashed, OpenMode::New)?;
-        let mut checkpoint = Self::with(files, path, crashed, database);
-        checkpoint.write(Some(Changes::default()), Place::default())?;
+        let extent = open_extent(&**files, path, crashed, OpenMode::New)?;
+        let database = open_database(&extent, OpenMode::New)?;
+        let mut checkpoint = Self::with(files, path, extent, database);
+        checkpoint.write(Changes::default(), Place::default())?;
         files.sync_directory(directory)?;
         Ok(checkpoint)
     }
 
-    fn with(files: &Arc<dyn FileSystem>, path: &Path, crashed: &Arc<AtomicBool>, database: Database) -> Self {
+    fn with(files: &Arc<dyn FileSystem>, path: &Path, extent: Arc<Extent>, database: Database) -> Self {
         Self {
             files: Arc::clone(files),
             path: path.to_owned(),
-            crashed: Arc::clone(crashed),
+            extent,
             database: Some(database),
-            pending: Vec::new(),
+            unwritten: Vec::new(),
         }
     }
 
-    /// Writes what changed, if anything is given, and what could not be written before; it is durable when this returns.
-    /// After a failure the changes are kept for the next call.
+    /// Writes what changed up to this place, and what could not be written before; it is durable when this returns. After
+    /// a failure the changes are kept for [`Checkpoint::write_again`] and the next call.
     ///
     /// # Errors
     /// What the operating system says.
-    pub(crate) fn write(&mut self, changes: Option<Changes>, place: Place) -> io::Result<()> {
-        self.pending.extend(changes);
+    pub(crate) fn write(&mut self, changes: Changes, place: Place) -> io::Result<()> {
+        self.unwritten.push((changes, place));
+        self.write_again()
+    }
+
+    /// Writes what could not be written before, if there is any.
+    ///
+    /// # Errors
+    /// As [`Checkpoint::write`].
+    pub(crate) fn write_again(&mut self) -> io::Result<()> {
+        let written = self.write_unwritten();
+        self.mark_if_doubtful(written)
+    }
+
+    /// Has redb move what is at the end of the file to where there is room before it, so that the end can be given back.
+    ///
+    /// # Errors
+    /// What the operating system says; what was written stays.
+    pub(crate) fn compact(&mut self) -> io::Result<()> {
+        let Some(mut database) = self.database.take() else { return Err(io::Error::other("it is not open")) };
+        let compacted = database.compact().map_err(|error| match error {
+            redb::CompactionError::Storage(error) => io_error(error.into()),
+            other => io::Error::other(other.to_string()),
+        });
+        if compacted.is_ok() {
+            self.database = Some(database);
+        }
+        self.mark_if_doubtful(compacted.map(drop))
+    }
+
+    fn mark_if_doubtful(&self, changed: io::Result<()>) -> io::Result<()> {
+        if changed.is_err() && self.extent.is_in_doubt() {
+            self.mark_doubtful();
+        }
+        changed
+    }
+
+    fn write_unwritten(&mut self) -> io::Result<()> {
+        let Some((last, place)) = self.unwritten.last() else { return Ok(()) };
+        // A database that failed once takes nothing more; it is dropped here, and opened again by the next call.
         let database = match self.database.take() {
             Some(database) => database,
-            None => open_database(&*self.files, &self.path, &self.crashed, OpenMode::Existing).map_err(
-                |error| match error {
+            None => {
+                self.extent.reopen();
+                open_database(&self.extent, OpenMode::Existing).map_err(|error| match error {
                     CheckpointError::Io(error) => error,
                     other => io::Error::new(io::ErrorKind::InvalidData, other.to_string()),
-                },
-            )?,
-        };
-        // A database that failed once takes nothing more; it is dropped here, and opened again by the next call.
-        if let Err(error) = write(&database, &self.pending, place) {
-            drop(database);
-            // What a failed sync was to make durable is read by the next process as if it were: it has to know.
-            let marked =
-                self.files.open(&doubtful(&self.path), OpenMode::Any).and_then(|_| self.sync_names());
-            if let Err(error) = marked {
-                tracing::warn!(path = %self.path.display(), %error, "that the checkpoint failed could not be noted");
+                })?
             }
-            return Err(io_error(error));
-        }
+        };
+        write(&database, &self.unwritten, last.counters, *place).map_err(io_error)?;
         self.database = Some(database);
-        self.pending.clear();
+        self.unwritten.clear();
         Ok(())
     }
 
-    fn sync_names(&self) -> io::Result<()> {
-        self.files.sync_directory(self.path.parent().unwrap_or_else(|| Path::new(".")))
+    /// What a failed sync was to make durable is read by the next process as if it were: it has to know.
+    fn mark_doubtful(&self) {
+        let directory = self.path.parent().unwrap_or_else(|| Path::new("."));
+        let made = self.files.open(&doubtful(&self.path), OpenMode::Any);
+        if let Err(error) = made.and_then(|_| self.files.sync_directory(directory)) {
+            tracing::warn!(path = %self.path.display(), %error, "that the checkpoint failed could not be noted");
+        }
     }
 
-    /// Bytes of the file.
-    pub(crate) fn length(&self) -> u64 {
-        self.files.open(&self.path, OpenMode::Existing).and_then(|file| file.len()).unwrap_or_default()
+    /// The file, for whoever keeps it long enough.
+    pub(crate) fn extent(&self) -> &Arc<Extent> {
+        &self.extent
+    }
+
+    /// Bytes of the pages that references are in. Looks at all of them.
+    ///
+    /// # Errors
+    /// What the operating system says.
+    pub(crate) fn measure(&self) -> io::Result<u64> {
+        let Some(database) = &self.database else { return Err(io::Error::other("it is not open")) };
+        let measured = || -> Result<u64, redb::Error> {
+            let stats = database.begin_read()?.open_table(REFERENCES)?.stats()?;
+            Ok(stats.leaf_pages() + stats.branch_pages())
+        };
+        measured().map(|pages| pages * extent::PAGE).map_err(io_error)
     }
 
     /// Whether there are changes that could not be written.
     pub(crate) fn is_behind(&self) -> bool {
-        !self.pending.is_empty()
+        !self.unwritten.is_empty()
     }
 
     /// Ends it in order.
@@ -194,7 +247,9 @@ fn make_durable(files: &dyn FileSystem, path: &Path) -> io::Result<()> {
     let marker = doubtful(path);
     match files.open(&marker, OpenMode::Existing) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => drop(opened?),
+        // It is not the checkpoint's own file that is in the way.
+        Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", marker.display()))),
+        Ok(_) => {}
     }
     if let Ok(file) = files.open(path, OpenMode::Existing) {
         crate::files::write_anew(&*file, 0..file.len()?)?;
@@ -203,12 +258,12 @@ fn make_durable(files: &dyn FileSystem, path: &Path) -> io::Result<()> {
     files.remove(&marker)
 }
 
-fn open_database(
+fn open_extent(
     files: &dyn FileSystem,
     path: &Path,
     crashed: &Arc<AtomicBool>,
     mode: OpenMode,
-) -> Result<Database, CheckpointError> {
+) -> Result<Arc<Extent>, CheckpointError> {
     let file = files.open(path, mode).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => CheckpointError::Missing,
         _ => error.into(),
@@ -216,7 +271,11 @@ fn open_database(
     if mode == OpenMode::Existing && file.is_empty()? {
         return Err(CheckpointError::Unreadable("it is empty".into()));
     }
-    let backend = Backend::new(file, Arc::clone(crashed));
+    Ok(Arc::new(Extent::new(file, Arc::clone(crashed))?))
+}
+
+fn open_database(extent: &Arc<Extent>, mode: OpenMode) -> Result<Database, CheckpointError> {
+    let backend = Backend(Arc::clone(extent));
     // Every page is checked: what a failing disk made of the file is found here, and not taken for the truth.
     let database = Database::builder()
         .set_cache_size(CACHE)
@@ -228,12 +287,17 @@ fn open_database(
     })
 }
 
-fn write(database: &Database, pending: &[Changes], place: Place) -> Result<(), redb::Error> {
+/// Writes all of these, after which the counters and the place are those.
+fn write(
+    database: &Database,
+    unwritten: &[(Changes, Place)],
+    counters: Counters,
+    place: Place,
+) -> Result<(), redb::Error> {
     let transaction = database.begin_write()?;
-    for changes in pending {
+    for (changes, _) in unwritten {
         write_changes(&transaction, changes)?;
     }
-    let counters = pending.last().map(|changes| changes.counters).unwrap_or_default();
     {
         let mut meta = transaction.open_table(META)?;
         for (name, value) in [
@@ -259,7 +323,7 @@ fn write_changes(transaction: &WriteTransaction, changes: &Changes) -> Result<()
     for (stored, reference) in &changes.references {
         match reference {
             Some(reference) => {
-                values::put_reference(&mut bytes, reference);
+                values::put_padded_reference(&mut bytes, reference);
                 references.insert(stored.0, &*bytes)?;
             }
             None => drop(references.remove(stored.0)?),
@@ -344,7 +408,7 @@ fn read(transaction: &ReadTransaction) -> Result<(Saved, Place), CheckpointError
         Ok(())
     })?;
     each(transaction, REFERENCES, |stored, bytes| {
-        saved.references.push((StoredId(stored), values::reference(bytes)?));
+        saved.references.push((StoredId(stored), values::padded_reference(bytes)?));
         Ok(())
     })?;
     each(transaction, PRODUCERS, |name: &str, (sequence, used)| {

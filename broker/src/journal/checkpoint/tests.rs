@@ -94,7 +94,7 @@ fn what_was_written_bit_by_bit_comes_back_whole() {
     for (number, change) in (1..).zip(history()) {
         index.apply(Entry { lsn: Lsn(number * 100), length: 100, change });
         let (mut checkpoint, _, _) = open(&files).unwrap();
-        checkpoint.write(Some(index.take_changes()), place(number, number * 100 + 100)).unwrap();
+        checkpoint.write(index.take_changes(), place(number, number * 100 + 100)).unwrap();
 
         files = files.survive(Survival::OnlySynced);
         let (_, saved, found) = open(&files).unwrap();
@@ -105,6 +105,7 @@ fn what_was_written_bit_by_bit_comes_back_whole() {
             assert_eq!(restored.find(stored), Some(reference));
         }
         assert_eq!(restored.live().count(), index.live().count());
+        assert_eq!(restored.weight(), index.weight(), "after record {number}");
         files = files.survive(Survival::OnlySynced);
     }
 }
@@ -116,12 +117,12 @@ fn a_power_cut_at_any_operation_leaves_the_old_state_or_the_new_one() {
         let mut checkpoint = create(&files);
         let mut index = Index::default();
         index.apply(Entry { lsn: Lsn(0), length: 100, change: append(1, None) });
-        checkpoint.write(Some(index.take_changes()), place(1, 100)).unwrap();
+        checkpoint.write(index.take_changes(), place(1, 100)).unwrap();
         index.apply(Entry { lsn: Lsn(100), length: 100, change: append(2, None) });
 
         let seed = operation * 7_919;
         files.crash_at(files.operations() + operation, seed);
-        let written = checkpoint.write(Some(index.take_changes()), place(1, 200));
+        let written = checkpoint.write(index.take_changes(), place(1, 200));
         let survivors = files.survive(Survival::PowerCut { seed });
         let (_, saved, found) =
             open(&survivors).unwrap_or_else(|error| panic!("operation {operation}: {error}"));
@@ -141,14 +142,35 @@ fn after_a_failed_write_the_changes_are_in_the_next_one() {
         let mut index = Index::default();
         index.apply(Entry { lsn: Lsn(0), length: 100, change: append(1, None) });
         files.fail(Fault { operation: kind, nth: 1, error: io::ErrorKind::StorageFull, lasting: false });
-        let failed = checkpoint.write(Some(index.take_changes()), place(1, 100)).unwrap_err();
+        let failed = checkpoint.write(index.take_changes(), place(1, 100)).unwrap_err();
         assert_eq!(failed.kind(), io::ErrorKind::StorageFull, "{kind:?}");
 
         index.apply(Entry { lsn: Lsn(100), length: 100, change: append(2, None) });
-        checkpoint.write(Some(index.take_changes()), place(1, 200)).unwrap();
+        checkpoint.write(index.take_changes(), place(1, 200)).unwrap();
         let (_, saved, _) = open(&files.survive(Survival::OnlySynced)).unwrap();
         assert_eq!(saved.references.len(), 2, "{kind:?}");
     }
+}
+
+#[test]
+fn what_is_written_again_is_as_true_as_it_was_to_be_and_nothing_is_forgotten_where_there_is_none() {
+    let files = RecordedFiles::new();
+    let mut checkpoint = create(&files);
+    let mut index = Index::default();
+    index.apply(Entry { lsn: Lsn(0), length: 100, change: append(7, None) });
+    files.fail(Fault {
+        operation: FileOperation::Write,
+        nth: 1,
+        error: io::ErrorKind::StorageFull,
+        lasting: false,
+    });
+    checkpoint.write(index.take_changes(), place(3, 100)).unwrap_err();
+    checkpoint.write_again().unwrap();
+    // Nothing is left to write.
+    checkpoint.write_again().unwrap();
+    let (_, saved, found) = open(&files.survive(Survival::OnlySynced)).unwrap();
+    assert_eq!((found, saved.references.len()), (place(3, 100), 1));
+    assert_eq!((saved.counters.last_id, saved.counters.position), (StoredId(7), 1));
 }
 
 #[test]
@@ -198,4 +220,70 @@ fn a_process_that_ended_without_closing_it_writes_nothing_more() {
     drop(checkpoint);
     assert_eq!(files.operations(), before);
     assert!(open(&files).is_ok());
+}
+
+#[test]
+fn it_grows_into_what_is_kept_back_for_it_on_a_full_disk() {
+    let files = RecordedFiles::new();
+    let mut checkpoint = create(&files);
+    checkpoint.extent().reserve(1 << 20).unwrap();
+    files.limit(Some(0));
+    let mut index = Index::default();
+    let state = DeliveryState {
+        failed_deliveries: 1,
+        not_before: Some(Timestamp(9)),
+        since: Timestamp(8),
+        conversion_failed: false,
+    };
+    (1..=3_000)
+        .for_each(|stored| index.apply(Entry { lsn: Lsn(stored), length: 1, change: append(stored, None) }));
+    let mut write = |index: &mut Index, tail| {
+        let written = checkpoint.write(index.take_changes(), place(1, tail));
+        // Redb doubles its file, for which there is no room; when it opens it anew it finds that it is longer.
+        written.or_else(|_| checkpoint.write_again()).unwrap();
+        checkpoint.measure().unwrap()
+    };
+    let pages = write(&mut index, 100);
+    assert!(pages <= index.weight().references * 9 / 8, "{pages}, {:?}", index.weight());
+    for stored in 1..=3_000 {
+        let change = Change::DeliveryState { stored: StoredId(stored), state };
+        index.apply(Entry { lsn: Lsn(stored), length: 1, change });
+    }
+    assert_eq!(write(&mut index, 200), pages, "a state makes no row longer");
+    (1..=3_000).for_each(|stored| {
+        let change = remove(stored, Removal::Acknowledged, None);
+        index.apply(Entry { lsn: Lsn(stored), length: 1, change });
+    });
+    write(&mut index, 300);
+    checkpoint.compact().unwrap();
+    checkpoint.extent().trim(0).unwrap();
+    assert!(checkpoint.extent().whole() < 256 << 10, "{}", checkpoint.extent().whole());
+    let (_, saved, found) = open(&files.survive(Survival::OnlySynced)).unwrap();
+    assert_eq!((saved.references.len(), found), (0, place(1, 300)));
+}
+
+#[test]
+fn a_power_cut_while_it_is_made_longer_or_cut_leaves_what_was_written() {
+    for operation in 1.. {
+        let files = RecordedFiles::new();
+        let mut checkpoint = create(&files);
+        let mut index = Index::default();
+        index.apply(Entry { lsn: Lsn(0), length: 100, change: append(1, None) });
+        checkpoint.write(index.take_changes(), place(1, 100)).unwrap();
+        files.crash_at(files.operations() + operation, operation);
+        let changed = checkpoint.extent().reserve(3 << 20).and_then(|()| {
+            checkpoint.compact()?;
+            checkpoint.extent().trim(0)
+        });
+        for seed in 0..4 {
+            let survivors = files.survive(Survival::PowerCut { seed: operation * 4 + seed });
+            let (_, saved, found) =
+                open(&survivors).unwrap_or_else(|error| panic!("operation {operation}: {error}"));
+            assert_eq!((saved.references.len(), found), (1, place(1, 100)), "operation {operation}");
+        }
+        if changed.is_ok() {
+            assert!(operation > 3, "{operation}");
+            break;
+        }
+    }
 }

@@ -8,9 +8,9 @@ use crate::journal::fields::{Fault, Fields, put_u32, put_u64};
 use crate::journal::index::{Operation, Reference};
 use crate::journal::lsn::Lsn;
 use crate::journal::record::{put_state, read_state};
-use crate::store::{Arrival, Removal, StoreTransaction, StoredId, Totals};
+use crate::store::{Arrival, DeliveryState, Removal, StoreTransaction, StoredId, Totals};
 
-pub(super) fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
+fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
     put_u64(out, reference.lsn.0);
     put_u32(out, reference.length);
     put_u32(out, reference.queue);
@@ -22,8 +22,33 @@ pub(super) fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
     put_number(out, reference.large);
 }
 
-pub(super) fn reference(bytes: &[u8]) -> Result<Reference, Fault> {
-    whole(bytes, read_reference)
+/// A reference with room for what may be noted of it: a state that comes later does not make it longer, so that a checkpoint
+/// of states needs no pages that the one before did not need.
+pub(super) fn put_padded_reference(out: &mut Vec<u8>, reference: &Reference) {
+    put_reference(out, reference);
+    (0..lacking(&reference.state)).for_each(|_| put_u64(out, 0));
+}
+
+pub(super) fn padded_reference(bytes: &[u8]) -> Result<Reference, Fault> {
+    whole(bytes, |fields| {
+        let reference = read_reference(fields)?;
+        for _ in 0..lacking(&reference.state) {
+            // One that was written before there was a `since` has fewer.
+            if !fields.rest().is_empty() {
+                fields.u64()?;
+            }
+        }
+        Ok(reference)
+    })
+}
+
+/// Numbers that a state has fewer than the longest one.
+fn lacking(state: &DeliveryState) -> usize {
+    match state.not_before {
+        None => 2,
+        Some(_) if state.since == Timestamp(0) => 1,
+        Some(_) => 0,
+    }
 }
 
 fn read_reference(fields: &mut Fields<'_>) -> Result<Reference, Fault> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use corriere_core::Destination;
 
-use super::{Counters, Index, Operation, Producer, Queue, Reference, Transaction};
+use super::{Counters, Index, Operation, Producer, Queue, Reference, Transaction, Weight, weight};
 use crate::journal::lsn::Lsn;
 use crate::store::{StoreTransaction, StoredId, Totals};
 
@@ -22,6 +22,8 @@ pub(crate) struct Changes {
     pub(crate) dead_segments: Vec<Lsn>,
     /// Messages whose large files can go once the changes are durable.
     pub(crate) dead_large: Vec<StoredId>,
+    /// What the index takes in the checkpoint with these changes.
+    pub(crate) weight: Weight,
 }
 
 /// What changed of a transaction.
@@ -70,18 +72,25 @@ impl Index {
         let mut queues = saved.queues;
         queues.sort_unstable_by_key(|(number, _, _)| *number);
         for (number, destination, totals) in queues {
+            index.weight.others += weight::of_queue(&destination);
             index.queue_numbers.insert(destination.clone(), number);
             index.queues.push(Queue { destination, totals, changed: false });
         }
-        saved.references.iter().for_each(|(_, reference)| index.count(reference.lsn, 1));
+        for (_, reference) in &saved.references {
+            index.count(reference.lsn, 1);
+            index.weight.references += weight::of_reference(reference);
+        }
         index.references = saved.references.into_iter().collect();
         for (name, producer) in saved.producers {
             index.producers.restore(name, producer);
         }
         for SavedTransaction { number, id, prepared, operations } in saved.transactions {
+            index.weight.others += weight::of_transaction(&id);
             for operation in &operations {
-                if let Operation::Send { reference, .. } = operation {
+                index.weight.others += weight::of_operation(operation);
+                if let Operation::Send { stored, reference, .. } = operation {
                     index.count(reference.lsn, 1);
+                    index.sent.insert(*stored, *reference);
                 }
             }
             let saved = Some(operations.len());
@@ -105,8 +114,10 @@ impl Index {
                 .map(|(b, _)| Lsn(*b))
                 .collect(),
             dead_large: std::mem::take(&mut self.dead_large),
+            weight: self.weight(),
             ..Changes::default()
         };
+        self.weight.fresh = 0;
         for stored in std::mem::take(&mut self.changed).into_keys() {
             changes.references.push((stored, self.references.get(&stored).copied()));
         }

@@ -5,6 +5,7 @@ mod changes;
 mod producers;
 #[cfg(test)]
 mod tests;
+mod weight;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use corriere_core::{Destination, MessageId, Timestamp};
 
 pub(crate) use changes::{Changes, Saved, SavedTransaction, TransactionChange};
 pub(crate) use producers::Producer;
+pub(crate) use weight::{Weight, greatest_weight, greatest_weight_of_transaction};
 
 use self::producers::Producers;
 use super::change::{Appended, Change, Entry};
@@ -32,6 +34,8 @@ pub(crate) struct Index {
     queues: Vec<Queue>,
     queue_numbers: HashMap<Destination, u32>,
     transactions: HashMap<StoreTransaction, Transaction>,
+    /// What the transactions send that are not over.
+    sent: BTreeMap<StoredId, Reference>,
     producers: Producers,
     /// Live records of each segment, by the LSN at which it begins.
     segments: BTreeMap<u64, u64>,
@@ -41,6 +45,8 @@ pub(crate) struct Index {
     changed: BTreeMap<StoredId, bool>,
     ended: Vec<TransactionChange>,
     dead_large: Vec<StoredId>,
+    /// What all of this takes in a checkpoint.
+    weight: Weight,
 }
 
 /// Numbers that only rise.
@@ -119,13 +125,18 @@ impl Index {
         &self.segments
     }
 
+    /// What all of this takes in a checkpoint.
+    pub(crate) fn weight(&self) -> Weight {
+        Weight { others: self.weight.others + self.producers.weight(), ..self.weight }
+    }
+
     /// Applies the next record. What it says of a message or a transaction that is not there is without effect.
     pub(crate) fn apply(&mut self, entry: Entry) {
         match entry.change {
             Change::Append(appended) => self.append(entry.lsn, entry.length, appended),
             Change::Remove { stored, reason, transaction: None } => self.remove(stored, reason),
             Change::Remove { stored, reason, transaction: Some(transaction) } => {
-                self.transaction(transaction).operations.push(Operation::Remove { stored, reason });
+                self.add_operation(transaction, Operation::Remove { stored, reason });
             }
             Change::DeliveryState { stored, state } => self.set_state(stored, state),
             Change::Prepare(xid) => {
@@ -141,15 +152,12 @@ impl Index {
 
     /// A message that is on a queue, or in a transaction that is not over.
     pub(crate) fn find(&self, stored: StoredId) -> Option<Reference> {
-        if let Some(reference) = self.references.get(&stored) {
-            return Some(*reference);
-        }
-        self.sends().find(|(id, _)| *id == stored).map(|(_, reference)| reference)
+        self.references.get(&stored).or_else(|| self.sent.get(&stored)).copied()
     }
 
     /// All live messages, those of open transactions included, in no order.
     pub(crate) fn live(&self) -> impl Iterator<Item = (StoredId, Reference)> {
-        self.references.iter().map(|(stored, reference)| (*stored, *reference)).chain(self.sends())
+        self.references.iter().chain(&self.sent).map(|(stored, reference)| (*stored, *reference))
     }
 
     /// Messages on queues.
@@ -249,8 +257,9 @@ impl Index {
         match transaction {
             None => self.show(stored, reference, arrival, producer),
             Some(transaction) => {
+                self.sent.insert(stored, reference);
                 let operation = Operation::Send { stored, reference, arrival, producer };
-                self.transaction(transaction).operations.push(operation);
+                self.add_operation(transaction, operation);
             }
         }
     }
@@ -274,13 +283,17 @@ impl Index {
             self.producers.note(name, sequence);
         }
         self.changed.entry(stored).or_insert(false);
+        self.weight.references += weight::of_reference(&reference);
+        self.weight.fresh += weight::of_reference(&reference);
         self.references.insert(stored, reference);
     }
 
     fn remove(&mut self, stored: StoredId, reason: Removal) {
         let Some(reference) = self.references.remove(&stored) else { return };
+        self.weight.references -= weight::of_reference(&reference);
         if !*self.changed.entry(stored).or_insert(true) {
             self.changed.remove(&stored);
+            self.weight.fresh -= weight::of_reference(&reference);
         }
         if let Some(queue) = self.queues.get_mut(reference.queue as usize) {
             match reason {
@@ -319,10 +332,22 @@ impl Index {
         }
     }
 
-    fn end(&mut self, transaction: &StoreTransaction) -> Vec<Operation> {
-        let Some(transaction) = self.transactions.remove(transaction) else { return Vec::new() };
+    fn add_operation(&mut self, id: StoreTransaction, operation: Operation) {
+        self.weight.others += weight::of_operation(&operation);
+        self.transaction(id).operations.push(operation);
+    }
+
+    fn end(&mut self, id: &StoreTransaction) -> Vec<Operation> {
+        let Some(transaction) = self.transactions.remove(id) else { return Vec::new() };
+        self.weight.others -= weight::of_transaction(id);
+        self.weight.others -= transaction.operations.iter().map(weight::of_operation).sum::<u64>();
         if let Some(operations) = transaction.saved {
             self.ended.push(TransactionChange::Ended { number: transaction.number, operations });
+        }
+        for operation in &transaction.operations {
+            if let Operation::Send { stored, .. } = operation {
+                self.sent.remove(stored);
+            }
         }
         transaction.operations
     }
@@ -343,7 +368,10 @@ impl Index {
 
     fn transaction(&mut self, id: StoreTransaction) -> &mut Transaction {
         let counters = &mut self.counters;
+        let others = &mut self.weight.others;
+        let own = weight::of_transaction(&id);
         let transaction = self.transactions.entry(id).or_insert_with(|| {
+            *others += own;
             counters.transaction += 1;
             let number = counters.transaction;
             Transaction { number, prepared: None, operations: Vec::new(), saved: None, changed: true }
@@ -357,6 +385,7 @@ impl Index {
             return *number;
         }
         let number = u32::try_from(self.queues.len()).unwrap_or(u32::MAX);
+        self.weight.others += weight::of_queue(&destination);
         self.queues.push(Queue {
             destination: destination.clone(),
             totals: Totals::default(),
@@ -364,14 +393,6 @@ impl Index {
         });
         self.queue_numbers.insert(destination, number);
         number
-    }
-
-    fn sends(&self) -> impl Iterator<Item = (StoredId, Reference)> {
-        let operations = self.transactions.values().flat_map(|transaction| &transaction.operations);
-        operations.filter_map(|operation| match operation {
-            Operation::Send { stored, reference, .. } => Some((*stored, *reference)),
-            Operation::Remove { .. } => None,
-        })
     }
 }
 

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use super::weight::of_producer;
+
 /// How many producers are remembered.
 pub(super) const REMEMBERED: usize = 1_024;
 
@@ -21,6 +23,8 @@ pub(super) struct Producers {
     by_use: BTreeMap<u64, Arc<str>>,
     uses: u64,
     changed: HashSet<Arc<str>>,
+    /// Bytes of all of them in a checkpoint.
+    weight: u64,
 }
 
 impl Producers {
@@ -41,6 +45,7 @@ impl Producers {
             if self.known.len() > REMEMBERED
                 && let Some((_, oldest)) = self.by_use.pop_first()
             {
+                self.weight -= of_producer(&oldest);
                 self.known.remove(&oldest);
                 self.changed.insert(oldest);
             }
@@ -54,7 +59,13 @@ impl Producers {
     pub(super) fn restore(&mut self, name: Arc<str>, producer: Producer) {
         self.uses = self.uses.max(producer.used);
         self.by_use.insert(producer.used, Arc::clone(&name));
+        self.weight += of_producer(&name);
         self.known.insert(name, producer);
+    }
+
+    /// Bytes of all of them in a checkpoint.
+    pub(super) fn weight(&self) -> u64 {
+        self.weight
     }
 
     /// All of them, the one used longest ago first.

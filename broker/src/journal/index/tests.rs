@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use corriere_core::ConnectionId;
@@ -270,6 +270,18 @@ fn check(index: &Index, model: &Model) {
     let live: BTreeMap<_, _> =
         index.segments().iter().filter(|(_, live)| **live > 0).map(|(b, l)| (*b, *l)).collect();
     assert_eq!(live, model.live_by_segment());
+    let of_transactions = model.open.iter().flat_map(|(_, _, operations)| operations);
+    let sent = of_transactions.filter_map(|operation| match operation {
+        Change::Append(appended) => Some(appended.stored.0),
+        _ => None,
+    });
+    let live: BTreeSet<u64> = model.visible.iter().map(|appended| appended.stored.0).chain(sent).collect();
+    assert_eq!(index.live().map(|(stored, _)| stored.0).collect::<BTreeSet<_>>(), live);
+    for stored in 0..=model.last_id + 1 {
+        let lsn = index.find(StoredId(stored)).map(|reference| reference.lsn.0);
+        let is_live = live.contains(&stored);
+        assert_eq!(lsn, model.lsns.get(&stored).copied().filter(|_| is_live), "message {stored}");
+    }
 }
 
 proptest! {
@@ -381,6 +393,24 @@ fn a_message_that_came_and_went_between_checkpoints_is_never_written_to_one() {
     let remove = Change::Remove { stored: StoredId(1), reason: Removal::Acknowledged, transaction: None };
     index.apply(Entry { lsn: Lsn(200), length: 50, change: remove });
     assert_eq!(index.take_changes().references, []);
+}
+
+#[test]
+fn a_message_that_is_not_there_is_not_sought_in_all_that_open_transactions_send() {
+    const SENDS: u64 = 200_000;
+    let mut index = Index::default();
+    for stored in 1..=SENDS {
+        let mut entry = sent(stored, 1, stored);
+        if let Change::Append(appended) = &mut entry.change {
+            appended.transaction = Some(transaction((stored % 4) as u8));
+        }
+        index.apply(entry);
+    }
+    // This would not end if each of them were compared with each of those.
+    for stored in 1..=SENDS {
+        assert_eq!(index.find(StoredId(SENDS + stored)), None);
+    }
+    assert_eq!(index.find(StoredId(7)).unwrap().lsn, Lsn(7 * RECORD));
 }
 
 #[test]

@@ -1,31 +1,30 @@
 //! What a directory holds, read without changing it.
 
-use std::fmt::Debug;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::InspectError;
-use crate::files::{FileSystem, OpenMode, RecordedFiles};
+use crate::files::{FileSystem, Lock, OpenMode, RecordedFiles};
 use crate::journal::attempts::Attempts;
 use crate::journal::checkpoint::{Checkpoint, CheckpointError, Place};
 use crate::journal::directory::Directory;
 use crate::journal::error::OpenError;
 use crate::journal::index::{Changes, Index, Saved};
 use crate::journal::lsn::Lsn;
-use crate::journal::scan::{ScanError, Scanned, Tail, scan};
+use crate::journal::scan::{ScanError, Scanned, Tail, check_lengths, scan};
 use crate::journal::segments::Segments;
 
 /// Bytes of a segment where none is there to tell.
 const DEFAULT_LENGTH: u64 = 32 << 20;
 
-/// A directory that is being looked at. It is locked until this is dropped.
+/// A directory that is being looked at. It is locked until this is dropped, unless nothing can be written there.
 #[derive(Debug)]
 pub(super) struct Looked {
     pub(super) files: Arc<dyn FileSystem>,
     pub(super) directory: Directory,
     pub(super) segments: Segments,
-    _lock: Box<dyn Debug + Send + Sync>,
+    _lock: Option<Box<dyn Lock>>,
 }
 
 /// A copy of the checkpoint in memory, into which changes are merged.
@@ -41,7 +40,7 @@ impl Looked {
     pub(super) fn at(files: &Arc<dyn FileSystem>, root: &Path) -> Result<Self, InspectError> {
         let directory = Directory::new(root);
         let journal = directory.journal();
-        // Before it is locked: that makes what is not there.
+        // Before it is locked: that makes a file.
         let listed = files.list(&journal).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => InspectError::NoJournal { directory: root.to_owned() },
             _ => OpenError::io(&journal)(error).into(),
@@ -49,8 +48,9 @@ impl Looked {
         let is_segment = |name: &str| name.ends_with(".journal") && !name.starts_with("spare-");
         let lengths = listed.iter().filter(|file| is_segment(&file.name)).map(|file| file.length);
         let length = lengths.max().unwrap_or(DEFAULT_LENGTH);
-        let lock = directory.lock(&**files)?;
+        let lock = directory.lock_to_read(&**files)?;
         directory.check_finished(&**files)?;
+        directory.check_kinds(&**files)?;
         let segments =
             Segments::look(Arc::clone(files), &journal, length).map_err(OpenError::io(&journal))?;
         Ok(Self { files: Arc::clone(files), directory, segments, _lock: lock })
@@ -72,7 +72,7 @@ impl Looked {
     /// Opens a copy of the checkpoint: opening may change it.
     pub(super) fn checkpoint(&self) -> Result<(Scratch, Saved, Place), CheckpointError> {
         let path = self.directory.checkpoint();
-        let original = self.files.open(&path, OpenMode::Existing).map_err(|error| match error.kind() {
+        let original = self.files.open(&path, OpenMode::ReadOnly).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => CheckpointError::Missing,
             _ => error.into(),
         })?;
@@ -97,11 +97,8 @@ impl Looked {
     /// What consumers had in their hands is counted as failed.
     pub(super) fn apply_attempts(&self, index: &mut Index) -> Result<(), OpenError> {
         let path = self.directory.attempts();
-        let there = self.files.list(self.directory.root()).map_err(OpenError::io(self.directory.root()))?;
-        if there.iter().any(|file| path.ends_with(&file.name)) {
-            let (_, attempts) = Attempts::open(&*self.files, &path).map_err(OpenError::io(&path))?;
-            attempts.into_iter().for_each(|attempt| index.apply_attempt(attempt));
-        }
+        let attempts = Attempts::read(&*self.files, &path).map_err(OpenError::io(&path))?;
+        attempts.into_iter().for_each(|attempt| index.apply_attempt(attempt));
         Ok(())
     }
 
@@ -127,6 +124,7 @@ impl Looked {
     /// Applies what stands behind the checkpoint.
     pub(super) fn scan(&self, place: Place, index: &mut Index) -> Result<Scanned, ScanError> {
         let tail = Tail { from: place.tail, durable: place.durable, epoch: place.epoch };
+        check_lengths(&self.segments, tail.from)?;
         scan(&self.segments, tail, |entry| index.apply(entry))
     }
 }
@@ -143,7 +141,7 @@ impl Scratch {
 
     /// All that the checkpoint would hold after these changes.
     pub(super) fn merge(&mut self, changes: Changes, place: Place) -> Result<Saved, CheckpointError> {
-        self.checkpoint.write(Some(changes), place)?;
+        self.checkpoint.write(changes, place)?;
         self.checkpoint.close()?;
         let opened = Checkpoint::open(&self.files, &self.path, &Arc::default())?;
         let (checkpoint, saved, _) = opened;

@@ -8,7 +8,7 @@ use super::look::{Looked, Scratch};
 use super::verify::{of_damage, of_missing, torn};
 use super::walk::{From, Piece, walk};
 use super::{Finding, InspectError, describe};
-use crate::files::{FileSystem, OpenMode};
+use crate::files::{FileSystem, Lock, OpenMode};
 use crate::journal::change::{Change, Entry};
 use crate::journal::checkpoint::{Checkpoint, CheckpointError, Place};
 use crate::journal::directory::Directory;
@@ -20,7 +20,7 @@ use crate::journal::index::{
 use crate::journal::lsn::Lsn;
 use crate::journal::reader::read_message;
 use crate::journal::segments::Segments;
-use crate::journal::writer::{WriteError, Writer};
+use crate::journal::writer::{Claim, WriteError, Writer};
 use crate::store::{Arrival, StoreOperation, StoreTransaction, StoredId};
 
 /// What was brought over, and what was not.
@@ -111,6 +111,12 @@ impl Read {
                 }
             }
         });
+        for segment in looked.segments.live() {
+            if let Some(what) = segment.wrong_length() {
+                let what = format!("{what}; what it lacks is lost");
+                repaired.lost.push(Finding { file: segment.path, offset: Some(segment.length), what });
+            }
+        }
         let in_journal = |error| InspectError::scan(error, looked.directory.root());
         self.epoch = walked.map_err(in_journal)?.max(self.epoch);
         if self.has_checkpoint
@@ -178,7 +184,7 @@ struct Target {
     files: Arc<dyn FileSystem>,
     directory: Directory,
     segments: Arc<Segments>,
-    _lock: Box<dyn std::fmt::Debug + Send + Sync>,
+    _lock: Box<dyn Lock>,
 }
 
 impl Target {
@@ -262,7 +268,7 @@ impl Target {
         let path = self.directory.checkpoint();
         let failed = |error| OpenError::checkpoint(error, &path, self.directory.root());
         let mut checkpoint = Checkpoint::create(&self.files, &path, &Arc::default()).map_err(failed)?;
-        let written = checkpoint.write(Some(all(saved)), Place { epoch, tail: end, durable: end });
+        let written = checkpoint.write(all(saved), Place { epoch, tail: end, durable: end });
         written.and_then(|()| checkpoint.close()).map_err(OpenError::io(&path))?;
         let root = self.directory.root();
         let removed = self.files.remove(&self.directory.unfinished());
@@ -331,7 +337,7 @@ impl Copy<'_> {
     }
 
     fn write(&mut self) -> Result<(), InspectError> {
-        let written = self.writer.write(&self.waiting, true).map_err(of_write)?;
+        let written = self.writer.write(&self.waiting, Claim::Ends).map_err(of_write)?;
         self.placed.extend(written.entries.into_iter().filter_map(|entry| match entry {
             Entry { lsn, length, change: Change::Append(appended) } => {
                 Some((appended.stored, lsn, length, appended.large))

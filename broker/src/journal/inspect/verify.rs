@@ -81,6 +81,12 @@ impl Verified {
             }
             Piece::Missing { .. } => {}
         });
+        for segment in looked.segments.live() {
+            if let Some(what) = segment.wrong_length() {
+                let (file, offset) = (segment.path, Some(segment.length));
+                self.findings.push(Finding { file, offset, what });
+            }
+        }
         walked.map(drop).map_err(|error| InspectError::scan(error, looked.directory.root()))
     }
 

@@ -15,7 +15,7 @@ use super::encoded::Encoded;
 use super::lsn::Lsn;
 use super::scan::{ScanError, Scanned, Tail, scan};
 use super::segments::Segments;
-use super::writer::{WriteError, Writer, Written};
+use super::writer::{Claim, WriteError, Writer, Written};
 use crate::files::RecordedFiles;
 use crate::store::{Arrival, StoreOperation, StoreTransaction, StoredId};
 
@@ -43,7 +43,7 @@ impl Journal {
 
     fn write(&mut self, parts: &[Vec<StoreOperation>]) -> Result<Written, WriteError> {
         let encoded = |part: &Vec<StoreOperation>| Encoded::new(part, self.segments.large_from()).unwrap();
-        self.writer.write(&parts.iter().map(encoded).collect::<Vec<_>>(), true)
+        self.writer.write(&parts.iter().map(encoded).collect::<Vec<_>>(), Claim::Ends)
     }
 
     fn read(&self, tail: Tail) -> Result<(Vec<Entry>, Scanned), ScanError> {

@@ -5,7 +5,7 @@ use std::io;
 use super::super::change::Appended;
 use super::super::reader::read_message;
 use super::*;
-use crate::files::{Fault, Operation};
+use crate::files::{Fault, Operation, Survival};
 use crate::store::StoreError;
 
 #[test]
@@ -57,7 +57,7 @@ fn what_was_submitted_together_and_is_larger_than_a_segment_is_taken_whole_or_no
         let together = (2..40).map(|stored| append(stored, 700)).collect::<Vec<_>>();
         let written = journal.write(&[vec![append(100, 1)], together, vec![append(101, 1)]]);
         assert!(written.is_err() || journal.writer.sync().is_err());
-        for survival in [crate::files::Survival::Process, crate::files::Survival::PowerCut { seed: crash }] {
+        for survival in [Survival::Process, Survival::PowerCut { seed: crash }] {
             let files = journal.files.survive(survival);
             let (mut next, entries, _) = Journal::resume(files, 4_096, Tail::default());
             let found = appended(&entries);
@@ -102,6 +102,18 @@ fn a_large_body_is_in_a_file_of_its_own_and_its_damage_is_named() {
     assert_eq!(journal.segments.large_files(), []);
 }
 
+/// A message of 200 MB is in memory as the message and as the bytes to be written, and not once more.
+#[test]
+fn a_large_body_is_copied_once_while_it_is_written() {
+    const BODY: usize = 20 << 20;
+    let mut bytes = Vec::new();
+    let (_, large) = super::super::record::put_record(&mut bytes, &append(1, BODY), 1_024).unwrap();
+    let rest = large.unwrap().bytes;
+    assert!(rest.len() > BODY);
+    assert!(rest.capacity() < BODY + BODY / 8, "{} bytes are reserved for {BODY}", rest.capacity());
+    assert!(bytes.capacity() < 4_096, "{} bytes are reserved for the record", bytes.capacity());
+}
+
 #[test]
 fn a_name_that_no_record_has_room_for_is_refused() {
     let long = StoreTransaction::Local(ConnectionId::foreign(&"c".repeat(2_000)), 1);
@@ -119,7 +131,7 @@ fn a_full_disk_writes_nothing_and_two_spares_are_there_for_what_ends_messages() 
     let send = |stored| [Encoded::new(&[append(stored, 900)], 1_024).unwrap()];
     let mut sent = 0;
     let full = loop {
-        match journal.writer.write(&send(sent), false) {
+        match journal.writer.write(&send(sent), Claim::Sends) {
             Ok(_) => sent += 1,
             Err(error) => break error,
         }
@@ -128,7 +140,7 @@ fn a_full_disk_writes_nothing_and_two_spares_are_there_for_what_ends_messages() 
     assert_eq!((sent, journal.segments.spares()), (2, Segments::RESERVE));
     let before = journal.writer.end();
     let large = [Encoded::new(&[append(98, 10), append(99, 5_000)], 1_024).unwrap()];
-    assert!(matches!(journal.writer.write(&large, true), Err(WriteError::Full { .. })));
+    assert!(matches!(journal.writer.write(&large, Claim::Ends), Err(WriteError::Full { .. })));
     assert_eq!((journal.writer.end(), journal.segments.large_files()), (before, vec![]));
 
     let acknowledge = StoreOperation::DeliveryState { stored: StoredId(0), state: Default::default() };
@@ -141,7 +153,7 @@ fn a_full_disk_writes_nothing_and_two_spares_are_there_for_what_ends_messages() 
     let (entries, _) = journal.read(Tail::default()).unwrap();
     assert_eq!(entries.len(), sent as usize + settled, "what was refused is not there, all else is");
     journal.files.limit(None);
-    journal.writer.write(&send(7), false).unwrap();
+    journal.writer.write(&send(7), Claim::Sends).unwrap();
     assert_eq!(journal.segments.spares(), Segments::RESERVE);
     assert_eq!(appended(&journal.read(Tail::default()).unwrap().0), [0, 1, 7]);
 }
@@ -162,7 +174,7 @@ fn an_unfinished_spare_is_removed_and_its_room_given_back() {
     journal.segments.prepare_spare().unwrap();
     journal.files.crash_at(journal.files.operations() + 2, 1);
     assert!(journal.segments.prepare_spare().is_err());
-    let files = journal.files.survive(crate::files::Survival::Process);
+    let files = journal.files.survive(Survival::Process);
     assert_eq!(files.paths().len(), 2);
     let (next, ..) = Journal::resume(files, 4_096, Tail::default());
     assert_eq!((next.files.paths().len(), next.segments.spares()), (1, 1));
@@ -223,6 +235,75 @@ fn the_last_segment_is_not_recycled_and_others_are_spares_or_archived() {
     journal.segments.recycle(live[1].base, Some(archive)).unwrap();
     assert_eq!(journal.files.contents(archive.join(live[1].path.file_name().unwrap())), before);
     assert_eq!(journal.segments.live(), live[2..]);
+}
+
+/// Wherever it ends, one of the two places has all of it.
+#[test]
+fn a_segment_is_archived_on_another_device_and_nothing_is_lost_wherever_the_process_ends() {
+    let archive = Path::new("/archive");
+    let begun = || {
+        let mut journal = Journal::new(4_096);
+        for stored in 1..=6 {
+            journal.write(&[vec![append(stored, 900)]]).unwrap();
+        }
+        journal.writer.sync().unwrap();
+        journal.files.put_on_device(archive);
+        journal
+    };
+    let within = |files: &RecordedFiles, path: &Path| files.paths().iter().any(|there| there == path);
+    let to = archive.join(segment(0).file_name().unwrap());
+    for crash in 1.. {
+        let journal = begun();
+        let expected = journal.files.contents(segment(0));
+        journal.files.crash_at(journal.files.operations() + crash, crash);
+        let archived = journal.segments.recycle(Lsn(0), Some(archive));
+        for survival in [Survival::Process, Survival::PowerCut { seed: crash }, Survival::OnlySynced] {
+            let files = journal.files.survive(survival);
+            let copies = [segment(0), to.clone()].into_iter().filter(|path| within(&files, path));
+            let copies: Vec<_> = copies.map(|path| files.contents(path)).collect();
+            assert!(!copies.is_empty(), "crash at {crash}, {survival:?}: it is gone");
+            assert!(copies.iter().all(|copy| *copy == expected), "crash at {crash}, {survival:?}");
+            if within(&files, &segment(0)) {
+                let (next, ..) = Journal::resume(files, 4_096, Tail::default());
+                next.segments.recycle(Lsn(0), Some(archive)).unwrap();
+                assert!(!within(&next.files, &segment(0)));
+                assert_eq!(next.files.contents(&to), expected);
+                assert!(next.files.paths().iter().all(|path| path.extension().unwrap() == "journal"));
+            }
+        }
+        if archived.is_ok() {
+            assert!(crash > 5, "{crash}");
+            break;
+        }
+    }
+}
+
+#[test]
+fn an_archive_that_fails_keeps_the_segment_and_takes_it_the_next_time() {
+    let archive = Path::new("/archive");
+    for is_other_device in [true, false] {
+        for operation in [Operation::Write, Operation::SyncData, Operation::SyncDirectory, Operation::Remove]
+        {
+            let mut journal = Journal::new(4_096);
+            for stored in 1..=6 {
+                journal.write(&[vec![append(stored, 900)]]).unwrap();
+            }
+            if is_other_device {
+                journal.files.put_on_device(archive);
+            }
+            let expected = journal.files.contents(segment(0));
+            let error = io::ErrorKind::StorageFull;
+            journal.files.fail(Fault { operation, nth: 1, error, lasting: false });
+            if journal.segments.recycle(Lsn(0), Some(archive)).is_err() {
+                assert_eq!(journal.segments.live()[0].base, Lsn(0), "{operation:?}");
+                journal.segments.recycle(Lsn(0), Some(archive)).unwrap();
+            }
+            assert_eq!(journal.segments.live()[0].base, Lsn(4_096), "{operation:?}");
+            assert_eq!(journal.files.contents(archive.join(segment(0).file_name().unwrap())), expected);
+            let archived = journal.files.paths().into_iter().filter(|path| path.starts_with(archive)).count();
+            assert_eq!(archived, 1, "{operation:?}");
+        }
+    }
 }
 
 #[test]

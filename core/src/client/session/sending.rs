@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::task::yield_now;
+
 use super::super::SendOptions;
 use super::super::buffer::lock;
 use super::super::producer::{ProducerIdentity, complete};
@@ -11,6 +13,9 @@ use crate::error::Error;
 use crate::id::{MessageId, ProducerId, TransactionId};
 use crate::message::Message;
 use crate::provider::{Command, Receipt, SendMessage};
+
+/// After so many sends a producer lets other tasks of its thread run.
+const UNINTERRUPTED: u64 = 8;
 
 impl SessionInner {
     pub(in crate::client) fn open_producer(
@@ -49,6 +54,7 @@ impl SessionInner {
                 self.submit_send(producer, destination, message, options, None)
             };
             receipt.await?;
+            let_others_run(&id).await;
             return Ok(id);
         }
         let (id, receipt, transaction) = {
@@ -65,6 +71,7 @@ impl SessionInner {
         match receipt.await {
             Ok(_) => {
                 unfinished.failure = None;
+                let_others_run(&id).await;
                 Ok(id)
             }
             Err(error) => {
@@ -91,6 +98,14 @@ impl SessionInner {
             deadline: options.deadline.or(self.connection.factory().send_timeout()),
         }));
         (id, receipt)
+    }
+}
+
+/// A send that need not wait, as nothing is in its way or as it wrote and synced by itself, must not keep the tasks that it
+/// woke on its thread from running, first of all the one that receives the message.
+async fn let_others_run(sent: &MessageId) {
+    if sent.sequence.is_multiple_of(UNINTERRUPTED) {
+        yield_now().await;
     }
 }
 

@@ -66,7 +66,8 @@ impl SessionInner {
             let Some(dispatch) = buffer.pop()? else {
                 return Ok((None, expired));
             };
-            if !dispatch.message.headers().is_expired(self.connection.clock().now()) {
+            let expiration = dispatch.message.headers().expiration;
+            if expiration.is_none_or(|expiration| self.connection.clock().now() < expiration) {
                 break dispatch;
             }
             expired += 1;
@@ -79,7 +80,8 @@ impl SessionInner {
         } else {
             unsettled.insert(subscription);
             if handed_over.note(number, dispatch.message.headers().is_persistent()) {
-                drop(self.connection.submit(Command::HandedOver { subscription, number }));
+                let mark = dispatch.mark;
+                self.connection.tell(Command::HandedOver { subscription, number, mark });
             }
         }
         Ok((Some(dispatch), expired))
@@ -99,7 +101,7 @@ impl SessionInner {
         if std::mem::take(&mut handed_over.unreported) > 0 && handed_over.is_open && last < handed_over.last {
             // Later ones are in the application's hands. The provider must know, or it would take them back as well.
             let number = handed_over.last;
-            drop(self.connection.submit(Command::HandedOver { subscription, number }));
+            self.connection.tell(Command::HandedOver { subscription, number, mark: None });
         }
     }
 

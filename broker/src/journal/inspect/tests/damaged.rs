@@ -54,6 +54,32 @@ fn a_damaged_message_below_the_checkpoint_is_named_and_alone_lost() {
     assert!(finding.what.starts_with(&format!("message {lost} of queue://")), "{finding}");
 }
 
+/// Its length was durable before it had records, so this is no torn end.
+#[test]
+fn a_last_segment_that_was_cut_short_is_named_with_and_without_the_checkpoint() {
+    for length in [0, 511, 2_048] {
+        let files = fifty(false);
+        let last = segments(&files, DIRECTORY).pop().unwrap();
+        files.truncate(&last, length);
+        let refused = open(&files, DIRECTORY).map(drop).unwrap_err().to_string();
+        assert!(
+            refused.starts_with(&format!("{}, offset {length}: it has {length} bytes", last.display())),
+            "{refused}"
+        );
+        for _ in 0..2 {
+            let verified = verify(&looked_at(&files), Path::new(DIRECTORY)).unwrap();
+            let named = verified.findings.iter().filter(|finding| finding.file == last);
+            assert_eq!(named.count(), 1, "{verified:?}");
+            if files.paths().contains(&file("kr-store/state")) {
+                files.remove_now(file("kr-store/state"));
+            }
+        }
+        let (repaired, recovered) = repaired(&files);
+        assert!(names(&recovered).len() >= 40);
+        assert!(repaired.lost.iter().any(|finding| finding.file == last), "{repaired:?}");
+    }
+}
+
 #[test]
 fn one_flipped_bit_costs_one_message_at_most_and_says_so() {
     for checkpoint in [false, true] {

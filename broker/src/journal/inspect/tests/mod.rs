@@ -1,6 +1,8 @@
 //! Directories that are whole, torn, damaged, or without a segment or the checkpoint. C-45.
 
 mod damaged;
+mod old_bytes;
+mod read_only;
 mod whole;
 
 use std::path::{Path, PathBuf};

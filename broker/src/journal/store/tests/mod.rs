@@ -1,6 +1,10 @@
 //! The store over recorded files, step by step, and over a disk with its threads.
 
+mod draining;
 mod failures;
+mod handles;
+mod held;
+mod places;
 mod restarts;
 mod room;
 mod threads;
@@ -11,7 +15,7 @@ use std::sync::mpsc;
 
 use bytes::Bytes;
 use corriere_core::id::Xid;
-use corriere_core::{ConnectionId, Destination, Message, MessageId};
+use corriere_core::{ConnectionId, Destination, Message, MessageId, Timestamp};
 
 use super::*;
 use crate::files::{RecordedFiles, Survival};

@@ -32,7 +32,7 @@ fn a_full_disk_refuses_sends_and_not_what_makes_room() {
     store.store.housekeep();
     let events = watch(&store.store);
     let now: u64 = store.files.paths().iter().map(|path| store.files.contents(path).len() as u64).sum();
-    store.files.limit(Some(now + 300_000));
+    store.files.limit(Some(now + 350_000));
     let confirmed = fill(&store, 1);
     let Ok(StoreEvent::Full { reason }) = events.try_recv() else { panic!("it is full") };
     assert!(reason.starts_with("data/broker/journal"), "{reason}");
@@ -93,19 +93,34 @@ fn a_disk_that_large_messages_filled_has_room_for_the_checkpoint_of_the_next_sta
 }
 
 #[test]
-fn a_start_without_any_room_for_its_checkpoint_says_so_by_name() {
+fn a_start_needs_no_room_for_the_checkpoint_of_what_was_sent_since_the_last_one() {
     let store = Stepwise::new();
     for stored in 1..=3_000 {
         store.ok(send(stored));
     }
     let files = store.files.survive(Survival::Process);
     files.limit(Some(0));
-    let error = JournalStore::open_stepwise(Arc::new(files.clone()), options()).unwrap_err();
+    let store = Stepwise::on(files);
+    assert_eq!(names(&store.store.recover()).len(), 3_000);
+    assert!(store.store.core.segments.spares() >= Segments::RESERVE);
+}
+
+#[test]
+fn a_start_whose_checkpoint_finds_no_room_all_the_same_says_so_by_name() {
+    let store = Stepwise::new();
+    store.ok(send(1));
+    let files = store.files.survive(Survival::Process);
+    files.fail(Fault {
+        operation: Operation::Write,
+        nth: 1,
+        error: io::ErrorKind::StorageFull,
+        lasting: true,
+    });
+    let Err(error) = Stepwise::open(files.clone(), options()) else { panic!("it cannot start") };
     assert!(matches!(error, OpenError::NoRoom { .. }), "{error}");
     assert!(error.to_string().contains("kr-store/state: a start needs room"), "{error}");
-    files.limit(None);
-    let store = Stepwise::open(files, options()).unwrap();
-    assert_eq!(names(&store.store.recover()).len(), 3_000);
+    let store = Stepwise::on(files.survive(Survival::Process));
+    assert_eq!(names(&store.store.recover()), [1]);
 }
 
 #[test]
@@ -216,6 +231,48 @@ fn a_start_on_a_full_disk_gives_up_spares_for_its_checkpoint() {
 }
 
 #[test]
+fn a_rollback_that_found_no_room_is_written_when_there_is_some_and_its_name_is_free_again() {
+    for is_prepared in [false, true] {
+        let store = Stepwise::new();
+        store.store.housekeep();
+        let transaction = || StoreTransaction::Distributed(xid());
+        let sent = |stored| vec![append_of(stored, 300, Some(transaction()), Arrival::Sent)];
+        store.ok(sent(1));
+        if is_prepared {
+            store.ok(vec![StoreOperation::Prepare(xid())]);
+        }
+        let sent_before = fill_up(&store.files, &store.store, 10);
+        // Not all of it is there, so its commit is a rollback, for which there is no room either.
+        store.run(sent(2)).unwrap_err();
+        store.run(vec![StoreOperation::Commit(transaction())]).unwrap_err();
+        assert!(!lock(&store.store.core.committer).is_plain());
+
+        store.files.limit(None);
+        store.store.housekeep();
+        store.store.take_sends();
+        store.ok(send(3));
+        assert_eq!(store.load(1).unwrap_err(), StoreError::NotKept { stored: StoredId(1) });
+        store.ok(sent(4));
+        store.ok(vec![StoreOperation::Commit(transaction())]);
+        assert!(lock(&store.store.core.committer).is_plain(), "others are not held up by it for ever");
+        let recovered = store.crash(Survival::OnlySynced).store.recover();
+        assert_eq!(names(&recovered), [sent_before, vec![3, 4]].concat());
+        assert_eq!(recovered.prepared, []);
+    }
+}
+
+#[test]
+fn a_transaction_without_a_record_for_its_own_name_leaves_nothing_behind() {
+    let store = Stepwise::new();
+    let long = || StoreTransaction::Local(ConnectionId::foreign(&"x".repeat(2_000)), 1);
+    store.run(vec![append_of(1, 10, Some(long()), Arrival::Sent)]).unwrap_err();
+    store.run(vec![StoreOperation::Rollback(long())]).unwrap_err();
+    assert!(lock(&store.store.core.committer).is_plain());
+    store.ok(send(2));
+    assert_eq!(names(&store.crash(Survival::OnlySynced).store.recover()), [2]);
+}
+
+#[test]
 fn a_prepared_transaction_that_found_no_room_for_its_commit_can_still_be_committed() {
     let store = Stepwise::new();
     let transaction = StoreTransaction::Distributed(xid());
@@ -227,10 +284,14 @@ fn a_prepared_transaction_that_found_no_room_for_its_commit_can_still_be_committ
         transaction: Some(transaction.clone()),
     }]);
     store.ok(vec![StoreOperation::Prepare(xid())]);
-    // Nothing is kept back yet.
+    // Somebody else has taken what was kept back.
+    while store.store.core.segments.give_up_spare(0).unwrap() {}
     let now: u64 = store.files.paths().iter().map(|path| store.files.contents(path).len() as u64).sum();
     store.files.limit(Some(now));
     let filled = fill(&store, 3);
+    // The rest of the segment is filled with ends of transactions that never began.
+    let refused = (1..100).find_map(|number| store.run(vec![StoreOperation::Commit(local(number))]).err());
+    assert!(matches!(refused, Some(StoreError::Full { .. })), "{refused:?}");
     for _ in 0..2 {
         let refused = store.run(vec![StoreOperation::Commit(transaction.clone())]).unwrap_err();
         assert!(matches!(refused, StoreError::Full { .. }), "{refused}");
@@ -241,4 +302,71 @@ fn a_prepared_transaction_that_found_no_room_for_its_commit_can_still_be_committ
     store.ok(vec![StoreOperation::Commit(transaction)]);
     let store = store.crash(Survival::OnlySynced);
     assert_eq!(names(&store.store.recover()), [filled, vec![2]].concat());
+}
+
+/// A store that somebody else has left no room, not even what was kept back; its messages are these.
+fn crowded(files: &RecordedFiles, store: &JournalStore) -> Vec<u64> {
+    fill_up(files, store, 1)
+}
+
+/// The same, with messages of these names.
+fn fill_up(files: &RecordedFiles, store: &JournalStore, from: u64) -> Vec<u64> {
+    let run = |operations| {
+        let outcome = submit(store, operations);
+        store.step();
+        outcome.recv_timeout(Duration::from_secs(60)).expect("it does not hang")
+    };
+    let sent: Vec<u64> = (from..from + 20).collect();
+    sent.iter().for_each(|stored| run(send(*stored)).unwrap());
+    let refused = (1..1_000).find_map(|number| {
+        // Each time, as the housekeeper may have made one in between.
+        while store.core.segments.give_up_spare(0).unwrap() {}
+        let now: u64 = files.paths().iter().map(|path| files.contents(path).len() as u64).sum();
+        files.limit(Some(now));
+        run(vec![StoreOperation::Commit(local(number))]).err()
+    });
+    assert!(matches!(refused, Some(StoreError::Full { .. })), "{refused:?}");
+    sent
+}
+
+#[test]
+fn an_acknowledgement_that_finds_no_room_at_all_is_written_once_there_is_some() {
+    let store = Stepwise::new();
+    let sent = crowded(&store.files, &store.store);
+    let outcomes: Vec<_> = sent.iter().map(|stored| submit(&store.store, remove(*stored))).collect();
+    store.store.step();
+    assert!(outcomes.iter().all(|outcome| outcome.try_recv().is_err()), "they wait");
+    assert!(matches!(store.run(send(100)), Err(StoreError::Full { .. })));
+    store.files.limit(None);
+    store.store.step();
+    for outcome in outcomes {
+        assert_eq!(outcome.try_recv().unwrap(), Ok(()));
+    }
+    let store = store.crash(Survival::Process);
+    assert_eq!(names(&store.store.recover()), [0; 0]);
+}
+
+#[test]
+fn an_acknowledgement_that_waits_for_room_is_told_when_the_store_ends() {
+    let store = Stepwise::new();
+    let sent = crowded(&store.files, &store.store);
+    let outcome = submit(&store.store, remove(1));
+    store.store.step();
+    store.store.close();
+    assert!(matches!(outcome.try_recv().unwrap(), Err(StoreError::Full { .. })));
+    let store = Stepwise::on(store.files.survive(Survival::OnlySynced));
+    assert_eq!(names(&store.store.recover()), sent);
+}
+
+#[test]
+fn an_acknowledgement_that_waits_for_room_goes_on_by_itself() {
+    let files = RecordedFiles::new();
+    let store = JournalStore::open(Arc::new(files.clone()), options()).unwrap();
+    let outcomes: Vec<_> =
+        crowded(&files, &store).into_iter().map(|stored| submit(&store, remove(stored))).collect();
+    files.limit(None);
+    for outcome in outcomes {
+        assert_eq!(outcome.recv_timeout(Duration::from_secs(60)).expect("it does not hang"), Ok(()));
+    }
+    store.close();
 }

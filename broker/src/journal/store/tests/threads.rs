@@ -36,6 +36,26 @@ fn load(store: &JournalStore, wanted: &[u64]) -> Vec<(StoredId, Result<Arc<Messa
     wait(&receiver)
 }
 
+/// In memory where the system has that, which is another file system than that of temporary files then.
+#[test]
+fn segments_are_archived_whatever_the_archive_is_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let options = JournalOptions { archive: Some(archive.path().to_owned()), ..disk(&directory) };
+    let store = open(&options);
+    for stored in 1..=400 {
+        wait(&submit(&store, send(stored))).unwrap();
+        wait(&submit(&store, remove(stored))).unwrap();
+    }
+    store.checkpoint().unwrap();
+    assert_eq!(store.core.segments.live().len(), 1);
+    store.close();
+    let archived =
+        std::fs::read_dir(archive.path()).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
+    let archived: Vec<_> = archived.collect();
+    assert!(archived.len() >= 4 && archived.iter().all(|length| *length == 64 << 10), "{archived:?}");
+}
+
 #[test]
 fn what_many_senders_had_confirmed_is_there_after_a_close_and_after_a_drop() {
     for close in [true, false] {
