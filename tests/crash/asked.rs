@@ -286,12 +286,17 @@ impl Kept {
             messages: queue.messages.iter().map(KeptMessage::recovered).collect(),
         });
         let prepared = self.prepared.iter().map(|xid| {
-            let mut branch =
-                PreparedTransaction { xid: xid.clone(), sends: Vec::new(), acknowledged: Vec::new() };
+            let mut branch = PreparedTransaction {
+                xid: xid.clone(),
+                sends: Vec::new(),
+                ids: Vec::new(),
+                acknowledged: Vec::new(),
+            };
             let name = StoreTransaction::Distributed(xid.clone());
             for operation in self.transactions.get(&name).into_iter().flatten() {
                 match operation {
                     StoreOperation::Append { stored, queue, message, .. } => {
+                        branch.ids.push(message.headers().message_id.clone());
                         let message = KeptMessage::of(*stored, message).recovered();
                         branch.sends.push((queue.clone(), message));
                     }

@@ -73,7 +73,7 @@ fn operations_of(seed: u64, length: usize) -> u64 {
 #[test]
 fn a_history_that_ends_at_any_of_its_operations_loses_nothing_and_brings_nothing_back() {
     let seed = number("CORRIERE_SEED").unwrap_or(DEFAULT_SEED);
-    let mut left = number("CORRIERE_CASES").unwrap_or(600);
+    let mut left = number("CORRIERE_CASES").unwrap_or(900);
     let mut reach = Reach::default();
     for history in 0.. {
         let seed = Random::of(seed, history).next();

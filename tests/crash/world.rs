@@ -112,7 +112,7 @@ impl World {
         let shared = store.store();
         let recovered = shared.recover();
         let now = Timestamp(1_000_000);
-        let machine = Machine::recovered(settings.clone(), recovered, shared.can_load());
+        let machine = Machine::recovered(settings.clone(), recovered, shared.can_load(), now);
         let mut world = Self {
             ground,
             shared,
@@ -285,6 +285,9 @@ impl World {
                 self.reach.attempts += 1;
                 self.shared.note_attempt(slot, attempt);
             }
+        }
+        if effects.takes_sends && !self.is_over() {
+            self.shared.take_sends();
         }
         for Batch { id, operations, .. } in effects.store {
             if self.is_over() {

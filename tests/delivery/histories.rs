@@ -185,8 +185,11 @@ fn perform(world: &mut World, operation: &Operation) -> Judgement {
             world.answer_loads()?;
         }
         Operation::StoreFills { is_full } => world.fill_store(is_full)?,
+        Operation::StoreRefuses => world.refuse_messages()?,
         Operation::BodiesAreDamaged { count } => world.unreadable = count,
-        Operation::Restart { survive } => world.restart(usize::from(survive))?,
+        Operation::Restart { survive, set_back } => {
+            world.restart(usize::from(survive), Duration::from_millis(u64::from(set_back)))?;
+        }
         Operation::ListPrepared { connection: pick } => {
             if let Some(connection) = connection(world, pick) {
                 world.command(connection, Command::Recover)?;
@@ -346,7 +349,7 @@ fn settle(world: &mut World) -> Judgement {
     }
     if world.model.entries().iter().any(|entry| entry.is_aside) {
         // The next process reads them.
-        world.restart(usize::MAX)?;
+        world.restart(usize::MAX, Duration::ZERO)?;
     }
     let connection = world.connect()?;
     let session = world.open_session(connection)?;

@@ -117,13 +117,17 @@ pub(crate) enum Operation {
     StoreFills {
         is_full: bool,
     },
+    /// The store becomes full, and refuses every message that it has not answered.
+    StoreRefuses,
     /// So many of the next messages that are read back cannot be.
     BodiesAreDamaged {
         count: u8,
     },
-    /// The process ends, with so many of the unanswered batches written, and another one starts.
+    /// The process ends, with so many of the unanswered batches written, and another one starts, with the clock set back by so
+    /// many milliseconds.
     Restart {
         survive: u8,
+        set_back: u16,
     },
     /// The last message of a session is sent again.
     Resend {
@@ -272,8 +276,11 @@ fn operation() -> impl Strategy<Value = Operation> {
         6 => prop_oneof![1..4_u8, Just(255)].prop_map(|count| O::StoreAnswers { count }),
         2 => Just(O::StoreFails),
         2 => any::<bool>().prop_map(|is_full| O::StoreFills { is_full }),
+        2 => Just(O::StoreRefuses),
         1 => (1..3_u8).prop_map(|count| O::BodiesAreDamaged { count }),
-        2 => prop_oneof![0..4_u8, Just(255)].prop_map(|survive| O::Restart { survive }),
+        2 => (prop_oneof![0..4_u8, Just(255)], prop_oneof![2 => Just(0_u16), 1 => 1..4_000_u16]).prop_map(
+            |(survive, set_back)| O::Restart { survive, set_back }
+        ),
         4 => (pick(), sometimes()).prop_map(|(session, transacted)| O::Resend { session, transacted }),
         5 => pick().prop_map(|session| O::BeginDistributed { session }),
         4 => (pick(), any::<bool>()).prop_map(|(session, ends_first)| O::Prepare { session, ends_first }),

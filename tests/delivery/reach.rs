@@ -30,6 +30,8 @@ pub(crate) struct Reach {
     recovered: u64,
     restarts: u64,
     dead_letters_put_off: u64,
+    sends_that_met_a_full_store: u64,
+    sends_in_doubt: u64,
     /// See [`corriere_tests::model::Model::loads`].
     loads: [u64; 5],
 }
@@ -51,6 +53,8 @@ impl Reach {
         for (sum, more) in self.loads.iter_mut().zip(world.model.loads()) {
             *sum += more;
         }
+        self.sends_that_met_a_full_store += world.model.waited_again();
+        self.sends_in_doubt += world.model.in_doubt();
         self.dead_letters_put_off += world.model.put_offs();
         self.restarts += world.model.restarts();
         self.prepared_over_a_restart += world.model.prepared_over_restarts();
@@ -93,6 +97,8 @@ impl Reach {
             self.recovered,
             self.restarts,
             self.dead_letters_put_off,
+            self.sends_that_met_a_full_store,
+            self.sends_in_doubt,
         ];
         assert!(
             all.iter().chain(&self.loads).all(|count| *count > 0),

@@ -59,6 +59,8 @@ pub(crate) struct World {
     /// How many of those cannot be.
     pub(crate) unreadable: u8,
     pub(crate) store_is_full: bool,
+    /// Whether the store has refused a send, and so refuses all until it is told otherwise.
+    refuses_sends: bool,
     /// What is noted of deliveries.
     slots: BTreeMap<AttemptSlot, Attempt>,
     /// Transactions of which the store failed something.
@@ -97,12 +99,18 @@ impl World {
 
     pub(crate) fn with(settings: Settings, can_load: bool) -> Self {
         Self {
-            machine: Machine::recovered(settings.clone(), Recovered::default(), can_load),
+            machine: Machine::recovered(
+                settings.clone(),
+                Recovered::default(),
+                can_load,
+                Timestamp(1_000_000),
+            ),
             model: Model::new(settings.clone(), can_load),
             can_load,
             loads: Vec::new(),
             unreadable: 0,
             store_is_full: false,
+            refuses_sends: false,
             slots: BTreeMap::new(),
             settings,
             now: Timestamp(1_000_000),
@@ -170,17 +178,19 @@ impl World {
         Ok(true)
     }
 
-    /// The process ends, with so many of the unanswered batches written, and another one starts.
-    pub(crate) fn restart(&mut self, survive: usize) -> Judgement {
+    /// The process ends, with so many of the unanswered batches written, and another one starts, after the clock was set
+    /// back by so much.
+    pub(crate) fn restart(&mut self, survive: usize, set_back: Duration) -> Judgement {
         if !self.can_load {
             return Ok(());
         }
         self.log
             .push(format!("{} the process ends; {survive} more batches are written", self.now.0 % 1_000_000));
+        self.now = Timestamp(self.now.0 - set_back.as_millis() as u64);
         let attempts: Vec<_> = self.slots.values().copied().collect();
-        let recovered = self.model.restart(survive, &attempts)?;
+        let recovered = self.model.restart(survive, &attempts, self.now)?;
         self.log.push(format!("    {recovered:?}"));
-        self.machine = Machine::recovered(self.settings.clone(), recovered, true);
+        self.machine = Machine::recovered(self.settings.clone(), recovered, true, self.now);
         self.ledger.restart(&self.confirmations);
         self.slots.clear();
         self.loads.clear();
@@ -188,6 +198,7 @@ impl World {
         self.connections.clear();
         self.sessions.clear();
         self.store_is_full = false;
+        self.refuses_sends = false;
         self.input(Input::Tick)?;
         let connection = self.connect()?;
         self.open_session(connection)?;
@@ -203,6 +214,20 @@ impl World {
         })
     }
 
+    /// The store becomes full, and has no room for any message of what it has.
+    pub(crate) fn refuse_messages(&mut self) -> Judgement {
+        let waits = std::mem::replace(&mut self.store_waits, true);
+        self.fill_store(true)?;
+        for _ in 0..self.model.unanswered_batches().count() {
+            let has_message = self.model.unanswered_batches().next().is_some_and(|(_, operations)| {
+                operations.iter().any(|operation| matches!(operation, StoreOperation::Append { .. }))
+            });
+            self.answer_batch(!has_message)?;
+        }
+        self.store_waits = waits;
+        if waits { Ok(()) } else { self.answer_all() }
+    }
+
     /// The store answers its oldest batch, if it has one.
     pub(crate) fn answer_batch(&mut self, succeeds: bool) -> Result<bool, Violation> {
         let Some((batch, operations)) = self.model.unanswered_batches().next() else { return Ok(false) };
@@ -215,7 +240,12 @@ impl World {
             };
             self.spoilt.contains(&transaction)
         });
-        let succeeds = succeeds && !is_spoilt;
+        let is_send = operations
+            .iter()
+            .any(|operation| matches!(operation, StoreOperation::Append { arrival: Arrival::Sent, .. }));
+        let is_refused = is_send && self.refuses_sends;
+        let succeeds = succeeds && !is_spoilt && !is_refused;
+        let is_full = self.store_is_full || is_refused;
         if !succeeds {
             let transactions = operations.iter().filter_map(|operation| match operation {
                 StoreOperation::Append { transaction, .. } | StoreOperation::Remove { transaction, .. } => {
@@ -225,7 +255,8 @@ impl World {
             });
             self.spoilt.extend(transactions);
         }
-        let outcome = match (succeeds, self.store_is_full) {
+        self.refuses_sends |= is_send && !succeeds && is_full;
+        let outcome = match (succeeds, is_full) {
             (true, _) => Ok(()),
             (false, true) => Err(StoreError::Full { reason: "no segment is free".into() }),
             (false, false) => Err(StoreError::Io("the disk is on fire".to_owned())),
@@ -269,6 +300,7 @@ impl World {
         describe::effects(&effects, &mut self.log);
         self.wake_at = effects.wake_at;
         self.model.check(&effects, &self.machine)?;
+        self.refuses_sends &= !effects.takes_sends;
         self.loads.extend(&effects.load);
         for SlotNote { slot, attempt, .. } in &effects.attempts {
             match attempt {
@@ -394,23 +426,20 @@ impl World {
         Ok(id)
     }
 
-    /// Sends the last message of a session again, unless it waits or its transaction has not ended.
+    /// Sends the last message of a session again, unless it waits or its transaction is open.
     pub(crate) fn resend(&mut self, session: SessionKey, transacted: bool) -> Judgement {
         let client = self.session(session);
         let producer = client.producer;
         let Some((message, within)) = client.last.clone() else { return Ok(()) };
         let is_open = within.is_some_and(|within| {
-            self.model
-                .transactions()
-                .iter()
-                .any(|transaction| transaction.key.1 == within && transaction.prepared.is_none())
+            self.model.transactions().iter().any(|transaction| {
+                transaction.key.1 == within
+                    && transaction.prepared.is_none()
+                    && transaction.end_batch.is_none()
+            })
         });
         let waits = self.model.parked().iter().any(|parked| parked.message == message);
-        // Nobody sends again in a transaction what was sent outside of one and may still be under way.
-        let is_under_way = self.model.unanswered_batches().flat_map(|(_, operations)| operations).any(|operation| {
-            matches!(operation, StoreOperation::Append { message: appended, .. } if *appended == message)
-        });
-        if is_open || waits || transacted && is_under_way {
+        if is_open || waits {
             return Ok(());
         }
         let transaction = if transacted { Some(self.transaction(session)?) } else { None };

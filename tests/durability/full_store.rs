@@ -1,5 +1,7 @@
 //! A store that has no room for more (C-13, C-46).
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
@@ -118,6 +120,42 @@ async fn a_send_that_waits_goes_on_by_itself_when_there_is_room() {
     assert_eq!(drain(&broker, &q).await[..sent], names(sent));
     within(waiting).await.unwrap().unwrap();
     broker.until(&q, |counts| counts.enqueued == sent as u64 + 1).await;
+    broker.stop();
+}
+
+/// C-46.
+#[tokio::test]
+async fn sends_that_are_being_written_as_it_becomes_full_wait_and_come_in_their_order() {
+    let mut home = small();
+    home.options.store_limit = Some(100_000);
+    let q = queue("q");
+    let broker = home.start();
+    let session = broker.session(Auto).await;
+    let send = |name: &String| {
+        let (session, q) = (session.clone(), q.clone());
+        let message = Message::text(format!("{name}.{}", "x".repeat(3_000)));
+        Box::pin(async move { session.send(&q, &message, &SendOptions::default()).await })
+    };
+    let mut sends: Vec<_> = names(60).iter().map(send).collect();
+    for send in &mut sends {
+        // What it is to send is submitted by the first look at it.
+        let mut answered = None;
+        poll_fn(|context| {
+            answered = Some(send.as_mut().poll(context).is_ready());
+            Poll::Ready(())
+        })
+        .await;
+        assert_eq!(answered, Some(false));
+    }
+    let consumer = broker.consumer(Client, &q).await;
+    for name in names(60) {
+        let delivery = next(&consumer).await;
+        assert!(text(&delivery).starts_with(&format!("{name}.")), "{} where {name} is next", text(&delivery));
+        within(delivery.acknowledge()).await.unwrap();
+    }
+    for send in sends {
+        within(send).await.unwrap();
+    }
     broker.stop();
 }
 

@@ -1,9 +1,11 @@
 //! Transactions of many batches.
 
+use std::time::Duration;
+
 use corriere_core::AcknowledgeMode::Transacted;
 use corriere_core::{Message, SendOptions};
 
-use crate::support::{End, Home, next, queue, send_text, size, text, within};
+use crate::support::{End, Home, eventually, next, queue, send_text, size, text, within};
 
 /// With `CORRIERE_TRANSACTION=100000` one of so many sends.
 #[tokio::test]
@@ -78,6 +80,47 @@ async fn a_transaction_over_several_files_is_whole() {
         let seen = broker.drain(&q).await;
         assert_eq!(seen.len(), 60, "{end:?}");
         assert!(seen.iter().zip(1..).all(|(seen, number)| seen.text.starts_with(&format!("m{number}."))));
+        broker.stop();
+    }
+}
+
+/// Ten times what memory may hold.
+#[tokio::test]
+async fn a_transaction_larger_than_memory_is_whole_and_its_rollback_leaves_nothing() {
+    for end in [None, Some(End::Stop), Some(End::Kill)] {
+        let mut home = Home::recorded();
+        home.settings.memory_limit = 64 * 1024;
+        home.options.cleanup_interval = Duration::from_millis(20);
+        let q = queue("q");
+        let count = 160;
+        let body = |number: usize| format!("m{number}.{}", "x".repeat(4_000));
+        let mut broker = home.start();
+        let session = broker.session(Transacted).await;
+        for round in 0..2 {
+            for number in 0..count {
+                send_text(&session, &q, &body(number)).await;
+            }
+            if round == 0 {
+                within(session.rollback()).await.unwrap();
+            }
+        }
+        assert_eq!(broker.counts(&q).enqueued, 0);
+        within(session.commit()).await.unwrap();
+        if let Some(end) = end {
+            broker = home.restart(broker, end);
+        }
+        assert_eq!(broker.counts(&q).pending, count as u64, "{end:?}");
+        let session = broker.session(Transacted).await;
+        let consumer = session.create_consumer(&q).await.unwrap();
+        for number in 0..count {
+            assert_eq!(text(next(&consumer).await.message()), body(number), "{end:?}");
+        }
+        within(session.commit()).await.unwrap();
+        eventually("the journal without what is gone", || {
+            let left = home.segments().len();
+            if left <= 2 { Ok(()) } else { Err(format!("{left} segments")) }
+        })
+        .await;
         broker.stop();
     }
 }

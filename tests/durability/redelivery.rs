@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use corriere_core::AcknowledgeMode::{Auto, Transacted};
-use corriere_core::Release;
 use corriere_core::provider::{Cause, CauseKind};
+use corriere_core::{Clock, Release, Timestamp};
 
 use crate::support::{End, Home, firsts, nth, queue, see, within};
 
@@ -26,6 +26,32 @@ async fn a_delay_goes_on_where_it_was_and_ends_when_it_should() {
         assert_eq!(broker.broker.delayed(&q), 1, "{end:?}");
         assert_eq!(broker.drain(&q).await, firsts(2..=2), "{end:?}");
         home.clock.advance(Duration::from_millis(39_999));
+        assert_eq!(broker.drain(&q).await, [], "{end:?}");
+        home.clock.advance(Duration::from_millis(1));
+        broker.until(&q, |_| broker.broker.delayed(&q) == 0).await;
+        assert_eq!(broker.drain(&q).await, [nth("m1", 2)], "{end:?}");
+        broker.stop();
+    }
+}
+
+#[tokio::test]
+async fn a_delay_is_no_longer_than_it_was_when_the_clock_is_set_back_meanwhile() {
+    for end in [End::Stop, End::Kill] {
+        let mut home = Home::recorded();
+        home.settings.redelivery.initial_delay = Duration::from_secs(60);
+        let q = queue("q");
+        let broker = home.start();
+        broker.send(&q, 1..=1).await;
+        let session = broker.session(Transacted).await;
+        let consumer = session.create_consumer(&q).await.unwrap();
+        see(&consumer, 1).await;
+        within(session.rollback()).await.unwrap();
+        home.end(broker, end);
+        home.clock = Clock::manual(Timestamp(home.clock.now().0 - 7 * 24 * 60 * 60 * 1_000));
+        // The second start in the past has it from the checkpoint.
+        let broker = home.start();
+        let broker = home.restart(broker, end);
+        home.clock.advance(Duration::from_millis(59_999));
         assert_eq!(broker.drain(&q).await, [], "{end:?}");
         home.clock.advance(Duration::from_millis(1));
         broker.until(&q, |_| broker.broker.delayed(&q) == 0).await;

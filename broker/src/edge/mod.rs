@@ -85,7 +85,7 @@ impl Edge {
         store: Arc<dyn MessageStore>,
         clock: Clock,
     ) -> Arc<Self> {
-        let machine = Machine::recovered(settings, store.recover(), store.can_load());
+        let machine = Machine::recovered(settings, store.recover(), store.can_load(), clock.now());
         let edge = Arc::new_cyclic(|me| Self {
             name: name.to_owned(),
             clock,
@@ -531,6 +531,7 @@ impl Edge {
                     self.store.submit_unawaited(operations, Box::new(completion));
                 }
             }
+            Work::TakeSends => self.store.take_sends(),
             Work::Load(wanted) => {
                 let me = self.me.clone();
                 let completion = move |messages| {

@@ -59,6 +59,8 @@ pub(super) struct Link {
 #[derive(Debug)]
 pub(super) enum Work {
     Store(Batch),
+    /// Has the store take sends again.
+    TakeSends,
     Load(Vec<StoredId>),
     /// Says that a message cannot be read back.
     SetAside(SetAside),
@@ -162,6 +164,9 @@ impl State {
     /// Queues the effects of a step.
     pub(super) fn queue(&mut self, effects: Effects) {
         self.wake_at = effects.wake_at;
+        if effects.takes_sends {
+            self.queued.push_back(Work::TakeSends);
+        }
         self.queued.extend(effects.store.into_iter().map(Work::Store));
         if !effects.load.is_empty() {
             self.queued.push_back(Work::Load(effects.load));

@@ -58,16 +58,14 @@ impl Committer {
         if let Some(error) = core.status.failed() {
             return Done::failed(batch, &error);
         }
-        if !batch.has_refused && self.is_plain() && core.status.full().is_none() {
+        if !batch.has_refused && self.is_plain() && core.status.refusing().is_none() {
             match self.write(core, &batch.parts, Claim::Sends) {
                 Attempted::Written => {
                     let done = batch.waiting.drain(..);
                     return self.done(core, done.map(|waiting| (waiting.safety, waiting.finish(Ok(())))));
                 }
-                Attempted::Full(reason) => {
-                    core.status.set_full(&reason);
-                    core.housekeeper.look();
-                }
+                // Some of it may find room.
+                Attempted::Full(_) => {}
                 Attempted::Failed(error) => return Done::failed(batch, &error),
             }
         }
@@ -134,13 +132,25 @@ impl Committer {
             }
         }
         loop {
-            let (owners, taken) = self.admit(core, offered, &mut outcomes);
+            let (mut owners, mut taken) = self.admit(core, offered, &mut outcomes);
             if core.status.full().is_some() {
                 let parts = owners.into_iter().zip(taken);
                 self.write_kept_back(core, parts, &mut outcomes, &mut batch.parts, is_last_try);
                 return outcomes;
             }
-            match self.write(core, &taken, Claim::Sends) {
+            let attempted = match self.write(core, &taken, Claim::Sends) {
+                Attempted::Full(mut reason) => {
+                    let (written, attempted) = self.write_first(core, &taken, &mut reason);
+                    owners.drain(..written);
+                    taken.drain(..written);
+                    match attempted {
+                        Ok(()) => Attempted::Full(reason),
+                        Err(error) => Attempted::Failed(error),
+                    }
+                }
+                attempted => attempted,
+            };
+            match attempted {
                 Attempted::Written => return outcomes,
                 Attempted::Full(reason) => {
                     core.status.set_full(&reason);
@@ -249,7 +259,10 @@ impl Committer {
             Change::Rollback(_) => None,
             _ => self.broken.get(&transaction_of(change)?).cloned(),
         };
-        let full = core.status.full().filter(|_| part.is_send());
+        let full = if part.is_send() { core.status.refusing() } else { None };
+        if let Some(full) = &full {
+            core.status.refuse_sends(full);
+        }
         full.or_else(|| part.changes().find_map(broken).filter(|_| !self.broken.is_empty()))
     }
 
@@ -300,6 +313,30 @@ impl Committer {
         for transaction in transactions {
             self.broken.entry(transaction).or_insert_with(|| error.clone());
         }
+    }
+
+    /// Writes the first ones of these, which do not fit together, as far as there is room; says how many, and what else was
+    /// wrong. `reason` is what is full in the end.
+    fn write_first(
+        &mut self,
+        core: &Core,
+        parts: &[Encoded],
+        reason: &mut String,
+    ) -> (usize, Result<(), StoreError>) {
+        let mut written = 0;
+        let mut count = parts.len() / 2;
+        while count > 0 {
+            match self.write(core, &parts[written..][..count], Claim::Sends) {
+                Attempted::Written => written += count,
+                Attempted::Full(now) => {
+                    *reason = now;
+                    count /= 2;
+                }
+                Attempted::Failed(error) => return (written, Err(error)),
+            }
+            count = count.min(parts.len() - written);
+        }
+        (written, Ok(()))
     }
 
     fn write(&mut self, core: &Core, parts: &[Encoded], claim: Claim) -> Attempted {

@@ -4,15 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use corriere_core::id::Xid;
-use corriere_core::{ConnectionId, Destination, Message};
+use corriere_core::{ConnectionId, Destination, Message, Timestamp};
 
 use super::change::{Appended, Change};
-use super::fields::{Fault, Fields, TooLong, put_bytes, put_option, put_u32, put_u64};
+use super::fields::{Fault, Fields, TooLong, put_bytes, put_u32, put_u64};
 use super::lsn::Lsn;
-use super::message::{
-    Summary, put_destination, put_rest, put_text, put_timestamp, read_destination, read_message,
-    read_timestamp,
-};
+use super::message::{Summary, put_destination, put_rest, put_text, read_destination, read_message};
 use crate::store::{Arrival, DeliveryState, Removal, StoreOperation, StoreTransaction, StoredId};
 
 /// Bytes in front of the fields of a record.
@@ -96,9 +93,7 @@ pub(super) fn put_record(
         }
         StoreOperation::DeliveryState { stored, state } => {
             put_u64(out, stored.0);
-            put_u32(out, state.failed_deliveries);
-            put_option(out, state.not_before, put_timestamp)?;
-            out.push(state.conversion_failed.into());
+            put_state(out, state);
             (DELIVERY_STATE, Change::DeliveryState { stored: *stored, state: *state })
         }
         StoreOperation::Prepare(xid) => {
@@ -177,14 +172,9 @@ pub(super) fn read_change(record: &[u8]) -> Result<Change, Fault> {
             },
             transaction: read_transaction(fields)?,
         },
-        DELIVERY_STATE => Change::DeliveryState {
-            stored: StoredId(fields.u64()?),
-            state: DeliveryState {
-                failed_deliveries: fields.u32()?,
-                not_before: fields.option(read_timestamp)?,
-                conversion_failed: fields.bool()?,
-            },
-        },
+        DELIVERY_STATE => {
+            Change::DeliveryState { stored: StoredId(fields.u64()?), state: read_state(fields)? }
+        }
         PREPARE => Change::Prepare(read_xid(fields)?),
         COMMIT => Change::Commit(read_transaction(fields)?.ok_or(NO_TRANSACTION)?),
         ROLLBACK => Change::Rollback(read_transaction(fields)?.ok_or(NO_TRANSACTION)?),
@@ -192,6 +182,36 @@ pub(super) fn read_change(record: &[u8]) -> Result<Change, Fault> {
     };
     fields.finish()?;
     Ok(change)
+}
+
+/// A delivery state, in a record as in the checkpoint.
+pub(super) fn put_state(out: &mut Vec<u8>, state: &DeliveryState) {
+    put_u32(out, state.failed_deliveries);
+    match state.not_before {
+        None => out.push(0),
+        Some(not_before) if state.since == Timestamp(0) => {
+            out.push(1);
+            put_u64(out, not_before.0);
+        }
+        Some(not_before) => {
+            out.push(2);
+            put_u64(out, not_before.0);
+            put_u64(out, state.since.0);
+        }
+    }
+    out.push(state.conversion_failed.into());
+}
+
+/// What [`put_state`] put.
+pub(super) fn read_state(fields: &mut Fields<'_>) -> Result<DeliveryState, Fault> {
+    let failed_deliveries = fields.u32()?;
+    let (not_before, since) = match fields.u8()? {
+        0 => (None, Timestamp(0)),
+        1 => (Some(Timestamp(fields.u64()?)), Timestamp(0)),
+        2 => (Some(Timestamp(fields.u64()?)), Timestamp(fields.u64()?)),
+        _ => return Err("a delivery state says of its delay what is unknown"),
+    };
+    Ok(DeliveryState { failed_deliveries, not_before, since, conversion_failed: fields.bool()? })
 }
 
 /// A message as its record has it.

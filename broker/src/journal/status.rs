@@ -15,6 +15,10 @@ pub(crate) struct Status {
     /// The same as `full` being there, for those who only want to know that it is not.
     is_full: AtomicBool,
     full: Mutex<Option<Arc<str>>>,
+    /// The same as `refusing` being there.
+    is_refusing: AtomicBool,
+    /// What was full when a send was refused, until sends are taken again.
+    refusing: Mutex<Option<StoreError>>,
     watchers: Mutex<Vec<Arc<StoreWatcher>>>,
     /// Taken behind `full`.
     events: Mutex<Events>,
@@ -54,6 +58,27 @@ impl Status {
             return None;
         }
         lock(&self.full).clone().map(|reason| StoreError::Full { reason })
+    }
+
+    /// What is sent is refused from now on, with this.
+    pub(crate) fn refuse_sends(&self, error: &StoreError) {
+        let mut refusing = lock(&self.refusing);
+        *refusing = Some(error.clone());
+        self.is_refusing.store(true, Ordering::Release);
+    }
+
+    /// What is sent is taken again, if there is room.
+    pub(crate) fn take_sends(&self) {
+        let mut refusing = lock(&self.refusing);
+        *refusing = None;
+        self.is_refusing.store(false, Ordering::Release);
+    }
+
+    /// What senders are told: there is no room, or there was none for an earlier one.
+    pub(crate) fn refusing(&self) -> Option<StoreError> {
+        let refusing =
+            if self.is_refusing.load(Ordering::Acquire) { lock(&self.refusing).clone() } else { None };
+        refusing.or_else(|| self.full())
     }
 
     /// There is no room for what is sent.

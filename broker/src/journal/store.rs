@@ -136,6 +136,10 @@ impl MessageStore for JournalStore {
         }
     }
 
+    fn take_sends(&self) {
+        self.core.status.take_sends();
+    }
+
     fn can_load(&self) -> bool {
         true
     }

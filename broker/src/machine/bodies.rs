@@ -3,12 +3,13 @@
 //! - A stored message that nobody has gives up its body when more than half of the memory limit is used at the end of a
 //!   step, or when a send would have to wait: those that became idle last go first. So the front of a queue stays at hand,
 //!   and each message is looked at a bounded number of times between two deliveries of it.
+//! - So does a message that a transaction sends, once the store has it, and before those on queues: nobody can want it yet.
 //! - A body is read back for a consumer that has room, a bounded number ahead, and for a dead letter. What stands first in
 //!   line waits for its body; a more urgent message that comes meanwhile passes it, others do not.
 //! - A message whose body cannot be read back is set aside: it stays pending and stored, nobody gets it in this run, and the
 //!   queue goes on without it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use corriere_core::provider::Cause;
@@ -17,6 +18,7 @@ use corriere_core::{Destination, Message};
 use super::Machine;
 use super::queue::{Entry, Place, Position, QueueKey};
 use super::subscription::Subscription;
+use super::transaction::TransactionKey;
 use crate::store::{StoreError, StoredId};
 
 /// How many messages of a queue are read back at once.
@@ -48,6 +50,8 @@ pub(super) struct Bodies {
     idle: Vec<(QueueKey, Position)>,
     /// At how many `idle` is to be cleared of these.
     clear_at: usize,
+    /// Transactions that send what the store has, and whose bodies may be here.
+    pub(super) uncommitted: BTreeSet<TransactionKey>,
     under_way: BTreeMap<StoredId, (QueueKey, Position, u64)>,
     /// What doomed messages die of, unless they are past their expiration.
     pub(super) causes: BTreeMap<(QueueKey, Position), Cause>,
@@ -91,8 +95,16 @@ impl Machine {
         while self.memory.used().saturating_add(size) > self.memory.limit && self.let_one_go() {}
     }
 
-    /// Lets the body go that became idle last; false when there is none.
+    /// Lets a body go that a transaction sends, or else the one that became idle last; false when there is none.
     fn let_one_go(&mut self) -> bool {
+        while let Some(key) = self.bodies.uncommitted.pop_last() {
+            if let Some(transaction) = self.transactions.get_mut(&key)
+                && transaction.let_one_go(&mut self.memory)
+            {
+                self.bodies.uncommitted.insert(key);
+                return true;
+            }
+        }
         while let Some((queue_key, position)) = self.bodies.idle.pop() {
             if self.has_idle_body(queue_key, position)
                 && let Some(queue) = self.queues.get_mut(&queue_key)
@@ -171,6 +183,15 @@ impl Machine {
         queue.loading_bytes += size;
         self.bodies.under_way.insert(stored, (queue_key, position, size));
         self.effects.load.push(stored);
+    }
+
+    /// Nobody waits any more for a body that may be on its way.
+    pub(super) fn forget_load(&mut self, queue_key: QueueKey, stored: StoredId) {
+        let Some((_, _, size)) = self.bodies.under_way.remove(&stored) else { return };
+        if let Some(queue) = self.queues.get_mut(&queue_key) {
+            queue.loading -= 1;
+            queue.loading_bytes -= size;
+        }
     }
 
     /// Bodies have come, or cannot come.

@@ -214,11 +214,11 @@ impl Machine {
         }
     }
 
-    /// Ends a connection with all it opened. Its sends that wait for memory were never accepted, and end with it.
+    /// Ends a connection with all it opened. Its sends that wait were never accepted, and end with it.
     pub(super) fn end_connection(&mut self, key: ConnectionKey, cause: &Cause) {
         for number in self.parked_of(key) {
             if let Some(parked) = self.unpark(number) {
-                self.confirm(parked.ticket, Err(ProviderError::Lost));
+                self.confirm(parked.arrived.ticket, Err(ProviderError::Lost));
             }
         }
         self.roll_back_all(key, cause);

@@ -362,6 +362,11 @@ impl Machine {
             subscription.reserved.remove(&position);
             self.attend(key);
         }
+        if entry.held.body().is_none() {
+            // Others may have stood behind it while it was to be read back.
+            self.forget_load(queue_key, entry.held.id);
+            self.look_at(queue_key);
+        }
         Some(entry)
     }
 
@@ -381,24 +386,26 @@ impl Machine {
     ) -> bool {
         let Some(stored) = self.stored(queue_key, position) else { return false };
         let (reason, transaction) = (Removal::Acknowledged, Some(transaction));
-        self.operations.push(StoreOperation::Remove { stored, reason, transaction });
+        self.record(StoreOperation::Remove { stored, reason, transaction });
         true
     }
 
     pub(super) fn record_removal(&mut self, queue_key: QueueKey, position: Position, reason: Removal) {
         if let Some(stored) = self.stored(queue_key, position) {
-            self.operations.push(StoreOperation::Remove { stored, reason, transaction: None });
+            self.record(StoreOperation::Remove { stored, reason, transaction: None });
         }
     }
 
     pub(super) fn record_delivery_state(&mut self, queue_key: QueueKey, position: Position) {
         let Some(stored) = self.stored(queue_key, position) else { return };
         let Some(entry) = self.queues.get(&queue_key).and_then(|queue| queue.get(position)) else { return };
+        let not_before = Some(entry.not_before).filter(|not_before: &Timestamp| *not_before > self.now);
         let state = DeliveryState {
             failed_deliveries: entry.failed_deliveries,
-            not_before: Some(entry.not_before).filter(|not_before: &Timestamp| *not_before > self.now),
+            not_before,
+            since: not_before.map_or(Timestamp(0), |_| self.now),
             conversion_failed: entry.conversion_failed,
         };
-        self.operations.push(StoreOperation::DeliveryState { stored, state });
+        self.record(StoreOperation::DeliveryState { stored, state });
     }
 }

@@ -18,18 +18,26 @@ pub(super) enum Wanted {
     Store,
 }
 
+/// A send as it arrived, whether it waits or is with the store.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    /// Counts the sends, so that one that the store has no room for comes to stand where it was.
+    pub(super) number: u64,
+    pub(super) connection: ConnectionKey,
+    pub(super) producer: ProducerId,
+    pub(super) ticket: Ticket,
+    pub(super) since: Timestamp,
+    /// It may wait until then.
+    pub(super) deadline: Timestamp,
+}
+
 /// A send that waits.
 #[derive(Debug)]
 pub(super) struct Parked {
-    /// Of its arrival.
-    pub(super) number: u64,
-    pub(super) connection: ConnectionKey,
-    pub(super) ticket: Ticket,
+    pub(super) arrived: Arrived,
     pub(super) send: SendMessage,
     pub(super) size: u64,
     pub(super) wants: Wanted,
-    pub(super) since: Timestamp,
-    pub(super) deadline: Timestamp,
 }
 
 /// Waiting sends, each under the number of its arrival.
@@ -54,21 +62,26 @@ struct Waiting {
     oversized: Option<u64>,
 }
 
-impl Parked {
-    fn producer(&self) -> ProducerKey {
-        (self.connection, self.send.producer)
+impl Arrived {
+    pub(super) fn producer_key(&self) -> ProducerKey {
+        (self.connection, self.producer)
     }
 }
 
 impl Line {
-    /// Adds a send at the place of its number.
+    /// Adds a send at the place of its number, which may be before others of its producer.
     pub(super) fn add(&mut self, parked: Parked, is_oversized: bool) {
-        let number = parked.number;
-        let producer = self.producers.entry(parked.producer()).or_default();
+        let number = parked.arrived.number;
+        let producer = self.producers.entry(parked.arrived.producer_key()).or_default();
         producer.numbers.insert(number);
-        if producer.oversized.is_none() {
+        if producer.oversized.is_none_or(|oversized| number < oversized) {
             if is_oversized {
-                producer.oversized = Some(number);
+                for behind in producer.numbers.range(number..) {
+                    self.in_line.remove(behind);
+                }
+                if let Some(behind) = producer.oversized.replace(number) {
+                    self.aside.remove(&behind);
+                }
                 self.aside.insert(number);
             } else {
                 self.in_line.insert(number);
@@ -81,7 +94,7 @@ impl Line {
     pub(super) fn remove(&mut self, number: u64) -> Option<Parked> {
         let (parked, _) = self.waiting.remove(&number)?;
         self.in_line.remove(&number);
-        let key = parked.producer();
+        let key = parked.arrived.producer_key();
         let producer = self.producers.get_mut(&key)?;
         producer.numbers.remove(&number);
         if producer.oversized == Some(number) {
@@ -129,9 +142,16 @@ impl Line {
         self.producers.contains_key(&producer)
     }
 
-    /// The numbers of all sends of a producer, in the order of their arrival.
-    pub(super) fn of_producer(&self, producer: ProducerKey) -> BTreeSet<u64> {
-        self.producers.get(&producer).map(|waiting| waiting.numbers.clone()).unwrap_or_default()
+    /// All sends, in the order of their arrival.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Parked> {
+        self.waiting.values().map(|(parked, _)| parked)
+    }
+
+    /// Takes out all sends of a producer from a number on, in the order of their arrival.
+    pub(super) fn take_from(&mut self, producer: ProducerKey, number: u64) -> Vec<Parked> {
+        let Some(waiting) = self.producers.get(&producer) else { return Vec::new() };
+        let numbers: Vec<u64> = waiting.numbers.range(number..).copied().collect();
+        numbers.into_iter().filter_map(|number| self.remove(number)).collect()
     }
 
     /// The numbers of all sends of a connection, in the order of their arrival.

@@ -10,7 +10,7 @@ use corriere_core::provider::{MemoryHolder, ProviderError, SendMessage};
 use corriere_core::{Message, Timestamp};
 
 use super::Machine;
-use super::line::{Line, Parked, Wanted};
+use super::line::{Arrived, Line, Parked, Wanted};
 use super::sending::Target;
 use super::step::{ConnectionKey, Ticket};
 use super::time_index::Timer;
@@ -169,27 +169,40 @@ impl Memory {
 }
 
 impl Machine {
-    /// Whether a send has to wait for memory that came before those of a `number`: [`u64::MAX`] for a new one. What lies idle
-    /// gives up its body before anybody waits.
-    pub(super) fn must_park(&mut self, connection: ConnectionKey, send: &SendMessage, number: u64) -> bool {
-        if self.memory.line.has((connection, send.producer)) {
+    /// Numbers a send that has come.
+    pub(super) fn arrive(
+        &mut self,
+        connection: ConnectionKey,
+        ticket: Ticket,
+        send: &SendMessage,
+    ) -> Arrived {
+        let number = self.memory.next_number;
+        self.memory.next_number += 1;
+        let (producer, since) = (send.producer, self.now);
+        let deadline = since.saturating_add(send.deadline.unwrap_or(self.settings.send_deadline));
+        Arrived { number, connection, producer, ticket, since, deadline }
+    }
+
+    /// Whether a send has to wait for memory. What lies idle gives up its body before anybody waits.
+    pub(super) fn must_park(&mut self, arrived: &Arrived, send: &SendMessage) -> bool {
+        if self.memory.line.has(arrived.producer_key()) {
             return true;
         }
         let size = send.message.size() as u64;
         self.make_room(size);
         let Memory { limit, used, line, .. } = &self.memory;
         let fits = |limit| *used == 0 || used.saturating_add(size) <= limit;
-        if fits(*limit) && line.first().is_none_or(|first| number < first) {
+        // When nothing is there it is the turn of an oversized one, too.
+        let first = if *used == 0 { line.next(0, *limit) } else { line.first() };
+        if fits(*limit) && first.is_none_or(|first| arrived.number < first) {
             return false;
         }
-        !(self.may_overdraw(connection, send) && fits(limit.saturating_mul(2)))
+        !(self.may_overdraw(arrived.connection, send) && fits(limit.saturating_mul(2)))
     }
 
     /// Whether a new send has to wait for room in the store, or for one of its own producer that does.
-    pub(super) fn must_wait_for_store(&self, connection: ConnectionKey, send: &SendMessage) -> bool {
-        let producer = (connection, send.producer);
-        self.memory.store_line.has(producer)
-            || (self.store_full.is_some() && is_stored(send) && !self.memory.line.has(producer))
+    pub(super) fn must_wait_for_store(&self, arrived: &Arrived, send: &SendMessage) -> bool {
+        self.memory.store_line.has(arrived.producer_key()) || (self.store_room.is_full() && is_stored(send))
     }
 
     /// Whether a send takes part in ending deliveries: they free memory only by the commit that it is part of, so it
@@ -205,32 +218,21 @@ impl Machine {
     }
 
     /// Lets a send wait for memory or for the store, up to its deadline.
-    pub(super) fn park(
-        &mut self,
-        connection: ConnectionKey,
-        ticket: Ticket,
-        send: SendMessage,
-        wants: Wanted,
-    ) {
-        let wait = send.deadline.unwrap_or(self.settings.send_deadline);
-        let deadline = self.now.saturating_add(wait);
+    pub(super) fn park(&mut self, arrived: Arrived, send: SendMessage, wants: Wanted) {
         let size = send.message.size() as u64;
-        let transaction = send.transaction.as_ref().map(|transaction| key_of(connection, transaction));
-        let number = self.memory.next_number;
-        self.memory.next_number += 1;
-        let parked = Parked { number, connection, ticket, send, size, wants, since: self.now, deadline };
-        if deadline <= self.now {
+        let parked = Parked { arrived, send, size, wants };
+        if arrived.deadline <= self.now {
             self.refuse_parked(parked);
             return;
         }
-        self.stand_in_line(parked);
-        self.timers.insert(deadline, Timer::SendDeadline(number));
-        if let Some(transaction) = transaction.and_then(|key| self.transactions.get_mut(&key)) {
-            transaction.parked.insert(number);
+        self.timers.insert(arrived.deadline, Timer::SendDeadline(arrived.number));
+        if let Some(transaction) = self.transaction_of(arrived.connection, &parked.send) {
+            transaction.parked.insert(arrived.number);
         }
+        self.stand_in_line(parked);
     }
 
-    fn stand_in_line(&mut self, parked: Parked) {
+    pub(super) fn stand_in_line(&mut self, parked: Parked) {
         let is_oversized = parked.size > self.memory.limit;
         match parked.wants {
             Wanted::Memory => self.memory.line.add(parked, is_oversized),
@@ -248,7 +250,7 @@ impl Machine {
         while let Some(number) = self.next_from_store()
             && let Some(mut parked) = self.memory.store_line.remove(number)
         {
-            if self.must_park(parked.connection, &parked.send, number) {
+            if !self.came_before(&parked.send) && self.must_park(&parked.arrived, &parked.send) {
                 parked.wants = Wanted::Memory;
                 self.stand_in_line(parked);
             } else {
@@ -258,25 +260,13 @@ impl Machine {
         while let Some(number) = self.next_in_line()
             && let Some(parked) = self.memory.line.remove(number)
         {
-            if self.store_full.is_some() && is_stored(&parked.send) {
-                // With all that its producer sent behind it, which must not overtake it.
-                let producer = (parked.connection, parked.send.producer);
-                let behind = self.memory.line.of_producer(producer);
-                let behind: Vec<_> =
-                    behind.into_iter().filter_map(|number| self.memory.line.remove(number)).collect();
-                for mut parked in std::iter::once(parked).chain(behind) {
-                    parked.wants = Wanted::Store;
-                    self.stand_in_line(parked);
-                }
-            } else {
-                self.admit(parked);
-            }
+            self.admit(parked);
         }
     }
 
     fn next_from_store(&self) -> Option<u64> {
         let line = &self.memory.store_line;
-        if self.store_full.is_some() { line.first() } else { line.next(0, 0) }
+        if self.store_room.is_full() { line.first() } else { line.next(0, 0) }
     }
 
     fn next_in_line(&mut self) -> Option<u64> {
@@ -289,11 +279,12 @@ impl Machine {
     fn admit(&mut self, parked: Parked) {
         self.leave_line(&parked);
         let transaction = parked.send.transaction.clone();
-        if !self.is_resent(parked.ticket, &parked.send) {
-            self.accept(parked.connection, parked.ticket, parked.send);
+        let Parked { arrived, send, .. } = parked;
+        if !self.is_resent(arrived, &send) {
+            self.accept(arrived, send);
         }
         if let Some(transaction) = transaction {
-            self.end_if_waiting(&key_of(parked.connection, &transaction));
+            self.end_if_waiting(&key_of(arrived.connection, &transaction));
         }
     }
 
@@ -305,9 +296,10 @@ impl Machine {
     }
 
     fn refuse_parked(&mut self, parked: Parked) {
-        let waited = self.now.since(parked.since);
+        let Arrived { connection, ticket, since, .. } = parked.arrived;
+        let waited = self.now.since(since);
         let error = match parked.wants {
-            Wanted::Store => self.store_full_error(&parked.send.message, waited, self.store_full.as_deref()),
+            Wanted::Store => self.store_full_error(&parked.send.message, waited),
             Wanted::Memory => {
                 let headers = parked.send.message.headers();
                 ProviderError::MemoryFull {
@@ -319,29 +311,24 @@ impl Machine {
                 }
             }
         };
-        if let Some(transaction) = self.transaction_of(parked.connection, &parked.send) {
+        if let Some(transaction) = self.transaction_of(connection, &parked.send) {
             transaction.fail(&error);
         }
-        self.confirm(parked.ticket, Err(error));
+        self.confirm(ticket, Err(error));
         if let Some(transaction) = parked.send.transaction {
-            self.end_if_waiting(&key_of(parked.connection, &transaction));
+            self.end_if_waiting(&key_of(connection, &transaction));
         }
     }
 
     /// What a send is told that found no room in the store.
-    pub(super) fn store_full_error(
-        &self,
-        message: &Message,
-        waited: Duration,
-        reason: Option<&str>,
-    ) -> ProviderError {
+    fn store_full_error(&self, message: &Message, waited: Duration) -> ProviderError {
         let headers = message.headers();
         ProviderError::StoreFull {
             message_id: headers.message_id.as_ref().map_or_else(String::new, ToString::to_string),
             destination: headers.destination.as_ref().map_or_else(String::new, ToString::to_string),
             waited,
-            // One that only waited behind such a send of its own producer may outlast the want.
-            reason: reason.unwrap_or("an earlier message of its producer waits for room").to_owned(),
+            // Who waits in that line does so while the store is full.
+            reason: self.store_room.reason().unwrap_or_default().to_owned(),
         }
     }
 
@@ -371,9 +358,10 @@ impl Machine {
     }
 
     fn leave_line(&mut self, parked: &Parked) {
-        self.timers.remove(parked.deadline, Timer::SendDeadline(parked.number));
-        if let Some(transaction) = self.transaction_of(parked.connection, &parked.send) {
-            transaction.parked.remove(&parked.number);
+        let Arrived { number, connection, deadline, .. } = parked.arrived;
+        self.timers.remove(deadline, Timer::SendDeadline(number));
+        if let Some(transaction) = self.transaction_of(connection, &parked.send) {
+            transaction.parked.remove(&number);
         }
     }
 

@@ -30,6 +30,7 @@ mod sending;
 mod serving;
 mod snapshot;
 mod step;
+mod store_room;
 mod subscription;
 mod time_index;
 mod topic;
@@ -60,7 +61,8 @@ use moving::Moves;
 use producers::Producers;
 use queue::{Queue, QueueKey};
 use serving::Unserved;
-use step::OnStored;
+use step::{OnStored, Recorded};
+use store_room::StoreRoom;
 use subscription::Subscription;
 use time_index::TimeIndex;
 use topic::{Topic, TopicKey};
@@ -88,8 +90,7 @@ pub struct Machine {
     producers: Producers,
     slots: Slots,
     moves: Moves,
-    /// What is full of the store, while it is.
-    store_full: Option<Arc<str>>,
+    store_room: StoreRoom,
     /// Who waits until a subscription has been delivered what it may have.
     unserved: Unserved,
     timers: TimeIndex,
@@ -103,8 +104,10 @@ pub struct Machine {
     effects: Effects,
     operations: Vec<StoreOperation>,
     on_stored: Vec<OnStored>,
-    /// The command of the step, if it is confirmed when all is stored that came of the step.
-    stored_for: Option<Ticket>,
+    /// The batches that come before these.
+    recorded: Vec<(Vec<StoreOperation>, Vec<OnStored>)>,
+    /// The command of the step, if it is confirmed when that is stored which it recorded between these.
+    stored_for: Option<(Ticket, Recorded, Recorded)>,
     /// Queues in which something is ready, or someone has room, that was not so before.
     due_queues: VecDeque<QueueKey>,
     /// Subscriptions whose slots may have to say something else.
@@ -135,7 +138,7 @@ impl Machine {
             producers: Producers::default(),
             slots: Slots::default(),
             moves: Moves::default(),
-            store_full: None,
+            store_room: StoreRoom::default(),
             unserved: Unserved::new(),
             timers: TimeIndex::default(),
             batches: BTreeMap::new(),
@@ -144,6 +147,7 @@ impl Machine {
             effects: Effects::default(),
             operations: Vec::new(),
             on_stored: Vec::new(),
+            recorded: Vec::new(),
             stored_for: None,
             due_queues: VecDeque::new(),
             due_slots: Vec::new(),

@@ -112,7 +112,7 @@ impl Machine {
             });
             self.moves.fresh.push((operations, vec![OnStored::MovedIn { queue: target, held, left }]));
         } else {
-            self.operations.append(&mut operations);
+            operations.into_iter().for_each(|operation| self.record(operation));
             self.move_in(target, held);
         }
     }

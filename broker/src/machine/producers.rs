@@ -1,14 +1,17 @@
 //! What each producer sent last, by which a send is recognised that was sent before.
+//!
+//! While it is not known what becomes of the first, as the end of its transaction is with the store or still to come, the second
+//! one is refused: neither twice nor not at all would be right.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use corriere_core::MessageId;
-use corriere_core::provider::{Confirmation, SendMessage};
+use corriere_core::provider::{Confirmation, ProviderError, SendMessage};
 
 use super::Machine;
+use super::line::Arrived;
 use super::memory::is_stored;
-use super::step::Ticket;
 
 /// So many producers are remembered, those that sent last.
 const REMEMBERED: usize = 1_024;
@@ -22,8 +25,10 @@ pub(super) struct Producers {
     last: HashMap<Arc<str>, Last>,
     by_use: BTreeMap<u64, Arc<str>>,
     uses: u64,
-    /// Sends outside transactions that the store has not confirmed, with the receipts of those who sent them again.
-    under_way: HashMap<MessageId, Vec<Ticket>>,
+    /// What transactions send that are with the store to be committed or prepared, or are prepared.
+    in_doubt: HashSet<MessageId>,
+    /// Sends outside transactions that the store has not confirmed, with those that sent them again.
+    under_way: HashMap<MessageId, Vec<Arrived>>,
 }
 
 #[derive(Debug)]
@@ -79,8 +84,25 @@ impl Producers {
     }
 
     /// The store is done with it: who else is to be told.
-    pub(super) fn end(&mut self, id: &MessageId) -> Vec<Ticket> {
+    pub(super) fn end(&mut self, id: &MessageId) -> Vec<Arrived> {
         self.under_way.remove(id).unwrap_or_default()
+    }
+
+    /// Notes that what becomes of a message is not known before the end of its transaction.
+    pub(super) fn doubt(&mut self, id: Option<&MessageId>) {
+        self.in_doubt.extend(id.cloned());
+    }
+
+    /// It is known now.
+    pub(super) fn doubt_no_more(&mut self, id: Option<&MessageId>) {
+        if let Some(id) = id {
+            self.in_doubt.remove(id);
+        }
+    }
+
+    /// Whether a message was sent before and is stored, or may be.
+    fn have(&self, id: &MessageId) -> bool {
+        self.under_way.contains_key(id) || self.in_doubt.contains(id) || self.knows(id)
     }
 
     fn knows(&self, id: &MessageId) -> bool {
@@ -106,19 +128,34 @@ impl Last {
 }
 
 impl Machine {
-    /// Whether a send was sent before: then it is dropped and answered as the first one was.
-    pub(super) fn is_resent(&mut self, ticket: Ticket, send: &SendMessage) -> bool {
+    /// Whether a send was sent before, so that it needs no room.
+    pub(super) fn came_before(&self, send: &SendMessage) -> bool {
+        is_stored(send)
+            && send.message.headers().message_id.as_ref().is_some_and(|id| self.producers.have(id))
+    }
+
+    /// Whether a send was sent before: then it is dropped and answered as the first one was, or refused while that is in
+    /// doubt.
+    pub(super) fn is_resent(&mut self, arrived: Arrived, send: &SendMessage) -> bool {
         let Some(id) = &send.message.headers().message_id else { return false };
         if !is_stored(send) {
             return false;
         }
         let is_known = self.producers.knows(id);
         if !is_known {
-            if send.transaction.is_some() {
-                return false;
+            let is_transacted = send.transaction.is_some();
+            if self.producers.in_doubt.contains(id)
+                || (is_transacted && self.producers.under_way.contains_key(id))
+            {
+                let error = ProviderError::InDoubt { message_id: id.to_string() };
+                if let Some(transaction) = self.transaction_of(arrived.connection, send) {
+                    transaction.fail(&error);
+                }
+                self.confirm(arrived.ticket, Err(error));
+                return true;
             }
             let Some(waiting) = self.producers.under_way.get_mut(id) else { return false };
-            waiting.push(ticket);
+            waiting.push(arrived);
         }
         if let Some(queue) = send
             .message
@@ -131,7 +168,7 @@ impl Machine {
             queue.counts.duplicates += 1;
         }
         if is_known {
-            self.confirm(ticket, Ok(Confirmation::Done));
+            self.confirm(arrived.ticket, Ok(Confirmation::Done));
         }
         true
     }

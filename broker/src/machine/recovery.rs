@@ -22,8 +22,9 @@ impl Machine {
     /// at the first step. Where it `can_load`, the store may be asked for any body that was stored, so that bodies need not
     /// stay in memory.
     #[must_use]
-    pub fn recovered(settings: Settings, recovered: Recovered, can_load: bool) -> Self {
+    pub fn recovered(settings: Settings, recovered: Recovered, can_load: bool, now: Timestamp) -> Self {
         let mut machine = Self::new(settings);
+        machine.now = now;
         machine.bodies.can_load = can_load;
         machine.memory.resume_names(recovered.last_id);
         machine.producers = Producers::recovered(recovered.producers);
@@ -41,12 +42,13 @@ impl Machine {
 
     fn recover_queue(&mut self, recovered: &RecoveredQueue, wanted: &BTreeSet<StoredId>, found: &mut Found) {
         let Some(key) = self.queue_named(recovered.destination.name()) else { return };
+        let now = self.now;
         let Some(queue) = self.queues.get_mut(&key) else { return };
         queue.totals = recovered.totals;
         queue.counts.recovered = recovered.messages.len() as u64;
         let entry = |message: &RecoveredMessage| {
             let mut entry = Entry::new(Held::recovered(message, Target::Queue(key)));
-            entry.not_before = message.state.not_before.unwrap_or(Timestamp(0));
+            entry.not_before = message.state.not_before_from(now).unwrap_or(Timestamp(0));
             entry.failed_deliveries = message.state.failed_deliveries;
             entry.conversion_failed = message.state.conversion_failed;
             entry.is_recovered = true;
@@ -59,7 +61,7 @@ impl Machine {
                 queue.put(position, Place::InFlight);
                 found.insert(*stored, (key, position));
             }
-            if let Some(not_before) = state.not_before {
+            if let Some(not_before) = state.not_before_from(now) {
                 if !wanted.contains(stored) {
                     queue.put(position, Place::Delayed);
                 }
@@ -74,9 +76,10 @@ impl Machine {
     fn recover_prepared(&mut self, prepared: PreparedTransaction, found: &Found) {
         let mut transaction = Transaction::recovered(prepared.xid.clone(), self.next_prepared);
         self.next_prepared += 1;
-        for (destination, message) in &prepared.sends {
+        for ((destination, message), id) in prepared.sends.iter().zip(prepared.ids) {
             if let Some(target) = self.target(destination) {
-                transaction.add_send(target, Held::recovered(message, target));
+                self.producers.doubt(id.as_ref());
+                transaction.add_send(target, Held::recovered(message, target), id);
             }
         }
         for stored in &prepared.acknowledged {

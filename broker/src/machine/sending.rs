@@ -1,14 +1,13 @@
 //! Sends: what is checked, where they go, and when they become visible.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use corriere_core::provider::{Capability, Confirmation, ProviderError, SendMessage};
 use corriere_core::{Destination, DestinationKind};
 
 use super::Machine;
 use super::dead_letter::holds_dead_letters;
-use super::line::Wanted;
+use super::line::{Arrived, Wanted};
 use super::memory::Held;
 use super::queue::{Queue, QueueKey};
 use super::step::{ConnectionKey, OnStored, Ticket};
@@ -25,17 +24,18 @@ pub(super) enum Target {
 
 impl Machine {
     pub(super) fn send(&mut self, connection: ConnectionKey, ticket: Ticket, send: SendMessage) {
+        let arrived = self.arrive(connection, ticket, &send);
         if let Err(error) = self.check_send(connection, &send) {
             self.spoil(connection, send.transaction.as_ref(), &error);
             self.confirm(ticket, Err(error));
-        } else if self.is_resent(ticket, &send) {
+        } else if self.is_resent(arrived, &send) {
             // It was answered, or will be when the first one is.
-        } else if self.must_wait_for_store(connection, &send) {
-            self.park(connection, ticket, send, Wanted::Store);
-        } else if self.must_park(connection, &send, u64::MAX) {
-            self.park(connection, ticket, send, Wanted::Memory);
+        } else if self.must_wait_for_store(&arrived, &send) {
+            self.park(arrived, send, Wanted::Store);
+        } else if self.must_park(&arrived, &send) {
+            self.park(arrived, send, Wanted::Memory);
         } else {
-            self.accept(connection, ticket, send);
+            self.accept(arrived, send);
         }
     }
 
@@ -65,7 +65,8 @@ impl Machine {
     }
 
     /// Takes a checked send into memory and towards its destination.
-    pub(super) fn accept(&mut self, connection: ConnectionKey, ticket: Ticket, send: SendMessage) {
+    pub(super) fn accept(&mut self, arrived: Arrived, send: SendMessage) {
+        let Arrived { connection, ticket, .. } = arrived;
         let Some(target) = send.message.headers().destination.as_ref().and_then(|name| self.target(name))
         else {
             // It was checked, so it is there; nothing is held yet in any case.
@@ -79,10 +80,11 @@ impl Machine {
             Target::Topic(_) => None,
         };
         let queue = queue.map(|queue| queue.destination.clone());
+        let is_stored = queue.is_some();
         let key = send.transaction.map(|transaction| key_of(connection, &transaction));
         if let (Some(queue), Some(message)) = (queue, held.body()) {
             let transaction = key.as_ref().and_then(|key| self.store_transaction(key));
-            self.operations.push(StoreOperation::Append {
+            self.record(StoreOperation::Append {
                 stored: held.id,
                 queue,
                 arrival: Arrival::Sent,
@@ -90,17 +92,17 @@ impl Machine {
                 transaction,
             });
             if let Some(key) = &key {
-                self.on_stored.push(OnStored::Staged { transaction: key.clone() });
+                self.on_stored.push(OnStored::Appended { transaction: key.clone(), stored: held.id });
             } else {
                 if let Some(id) = &id {
                     self.producers.begin(id);
                 }
-                self.on_stored.push(OnStored::Sent { target, held, ticket });
+                self.on_stored.push(OnStored::Sent { target, held, arrived });
                 return;
             }
         }
         match key.and_then(|key| self.transactions.get_mut(&key)) {
-            Some(transaction) => transaction.add_send(target, held),
+            Some(transaction) => transaction.add_send(target, held, id.filter(|_| is_stored)),
             None => self.make_sent(target, held, Some(connection)),
         }
         self.confirm(ticket, Ok(Confirmation::Done));
@@ -111,31 +113,48 @@ impl Machine {
         &mut self,
         target: Target,
         held: Arc<Held>,
-        ticket: Ticket,
+        arrived: Arrived,
         outcome: &Result<(), StoreError>,
     ) {
         let message = held.body().cloned();
         let id = message.as_ref().and_then(|message| message.headers().message_id.as_ref());
-        let outcome = match (outcome, &message) {
-            (Ok(()), _) => Ok(Confirmation::Done),
-            (Err(StoreError::Full { reason }), Some(message)) => {
-                Err(self.store_full_error(message, Duration::ZERO, Some(reason)))
-            }
-            (Err(error), _) => Err(ProviderError::Store { reason: error.to_string() }),
-        };
         let resent = id.map(|id| self.producers.end(id)).unwrap_or_default();
-        if outcome.is_ok() {
-            if let Some(id) = id {
-                self.producers.note(id);
+        let told = match outcome {
+            Ok(()) => {
+                if let Some(id) = id {
+                    self.producers.note(id);
+                }
+                self.make_sent(target, held, None);
+                Ok(Confirmation::Done)
             }
-            self.make_sent(target, held, None);
-        } else {
-            self.memory.release(held);
+            Err(error) => {
+                self.memory.release(held);
+                if let (StoreError::Full { reason }, Some(message)) = (error, &message) {
+                    if !self.store_room.is_full() {
+                        self.store_is_full(reason);
+                    }
+                    self.count_no_duplicates(target, resent.len());
+                    for arrived in std::iter::once(arrived).chain(resent) {
+                        self.wait_again(arrived, message);
+                    }
+                    return;
+                }
+                Err(ProviderError::Store { reason: error.to_string() })
+            }
+        };
+        for Arrived { ticket, .. } in resent {
+            self.confirm(ticket, told.clone());
         }
-        for ticket in resent {
-            self.confirm(ticket, outcome.clone());
+        self.confirm(arrived.ticket, told);
+    }
+
+    /// So many sends were taken for duplicates of one that is not stored.
+    fn count_no_duplicates(&mut self, target: Target, count: usize) {
+        if let Target::Queue(queue) = target
+            && let Some(queue) = self.queues.get_mut(&queue)
+        {
+            queue.counts.duplicates -= count as u64;
         }
-        self.confirm(ticket, outcome);
     }
 
     /// Makes a sent message visible where it goes.

@@ -10,6 +10,7 @@ use super::Machine;
 use super::attempts::SlotNote;
 use super::bodies::SetAside;
 use super::connection::Connection;
+use super::line::Arrived;
 use super::memory::Held;
 use super::moving::Left;
 use super::queue::QueueKey;
@@ -64,7 +65,7 @@ pub enum Input {
     Stored {
         /// Which batch.
         batch: BatchId,
-        /// Whether it is as safe as it has to be.
+        /// Whether it is as safe as it has to be. Sends that there is no room for wait until there is.
         outcome: Result<(), StoreError>,
     },
     /// Messages of [`Effects::load`] have come, or cannot be read back.
@@ -87,6 +88,8 @@ pub enum Input {
 /// when the confirmation does.
 #[derive(Debug, Default)]
 pub struct Effects {
+    /// Whether [`MessageStore::take_sends`](crate::store::MessageStore::take_sends) is to be called.
+    pub takes_sends: bool,
     /// Batches for the store, each of which is answered by [`Input::Stored`].
     pub store: Vec<Batch>,
     /// What slots of [`MessageStore::note_attempt`](crate::store::MessageStore::note_attempt) say from now on.
@@ -120,13 +123,22 @@ pub(super) enum OnStored {
     /// The command is confirmed, if this was the last batch that it waited for.
     Confirm(Ticket),
     /// A send outside a transaction becomes visible and is confirmed.
-    Sent { target: Target, held: Arc<Held>, ticket: Ticket },
+    Sent { target: Target, held: Arc<Held>, arrived: Arrived },
     /// A dead letter becomes visible, or what it was stays where it came from, if the store has that.
     MovedIn { queue: QueueKey, held: Arc<Held>, left: Option<Box<Left>> },
-    /// A part of a transaction is known to the store.
+    /// A message that a transaction sends is known to the store.
+    Appended { transaction: TransactionKey, stored: StoredId },
+    /// What a transaction acknowledges is known to the store.
     Staged { transaction: TransactionKey },
     /// A transaction takes effect, or is prepared.
     Ended { transaction: TransactionKey, ending: Ending, ticket: Ticket },
+}
+
+/// How many batches are recorded at a moment of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Recorded {
+    batches: usize,
+    moves: usize,
 }
 
 impl Machine {
@@ -176,11 +188,8 @@ impl Machine {
             }
             Input::Stored { batch, outcome } => self.stored_batch(batch, &outcome),
             Input::Loaded { messages } => self.loaded(messages),
-            Input::StoreFull { reason } => self.store_full = Some(reason),
-            Input::StoreRoom => {
-                self.store_full = None;
-                self.move_again();
-            }
+            Input::StoreFull { reason } => self.store_is_full(&reason),
+            Input::StoreRoom => self.store_has_room(),
             Input::Tick => {}
         }
     }
@@ -284,17 +293,41 @@ impl Machine {
         }
     }
 
-    /// How much is recorded for the store in this step.
-    pub(super) fn recorded(&self) -> usize {
-        self.operations.len() + self.moves.fresh()
+    /// Has the store do something. What it may refuse for want of room, and what ends a transaction of which it may have
+    /// refused something, is in a batch of its own: nothing else must be refused with it.
+    pub(super) fn record(&mut self, operation: StoreOperation) {
+        let is_alone = |operation: &StoreOperation| {
+            matches!(
+                operation,
+                StoreOperation::Append { .. } | StoreOperation::Commit(_) | StoreOperation::Prepare(_)
+            )
+        };
+        if self.operations.last().is_some_and(|last| is_alone(last) || is_alone(&operation)) {
+            self.close_recorded();
+        }
+        self.operations.push(operation);
     }
 
-    /// Confirms a command that has taken effect, once the store knows of what it recorded.
-    pub(super) fn confirm_when_stored(&mut self, ticket: Ticket, recorded: usize) {
-        if self.recorded() > recorded {
-            self.stored_for = Some(ticket).filter(|ticket| *ticket != Ticket::NOBODY);
-        } else {
+    /// Nothing more belongs to what was recorded last.
+    fn close_recorded(&mut self) {
+        if !self.operations.is_empty() {
+            self.recorded.push((std::mem::take(&mut self.operations), std::mem::take(&mut self.on_stored)));
+        }
+    }
+
+    /// What is recorded for the store so far of this input; what comes next is in other batches.
+    pub(super) fn recorded(&mut self) -> Recorded {
+        self.close_recorded();
+        Recorded { batches: self.recorded.len(), moves: self.moves.fresh() }
+    }
+
+    /// Confirms a command that has taken effect, once the store knows of what it recorded since then.
+    pub(super) fn confirm_when_stored(&mut self, ticket: Ticket, since: Recorded) {
+        let until = self.recorded();
+        if until == since {
             self.confirm(ticket, Ok(Confirmation::Done));
+        } else if ticket != Ticket::NOBODY {
+            self.stored_for = Some((ticket, since, until));
         }
     }
 
@@ -302,18 +335,23 @@ impl Machine {
         let told =
             outcome.as_ref().map_err(|error| ProviderError::Store { reason: error.to_string() }).copied();
         let mut is_put_off = false;
-        for waiting in self.batches.remove(&batch).unwrap_or_default() {
+        let waiting = self.batches.remove(&batch).unwrap_or_default();
+        self.store_room.under_way -= usize::from(is_of_send(&waiting));
+        for waiting in waiting {
             match waiting {
                 OnStored::Confirm(ticket) => {
                     self.confirm_if_last(ticket, told.clone().err().filter(|_| !is_put_off));
                 }
-                OnStored::Sent { target, held, ticket } => self.sent(target, held, ticket, outcome),
+                OnStored::Sent { target, held, arrived } => self.sent(target, held, arrived, outcome),
                 OnStored::MovedIn { queue, held, .. } if outcome.is_ok() => self.move_in(queue, held),
                 OnStored::MovedIn { queue, held, left } => {
                     is_put_off = matches!(outcome, Err(StoreError::Full { .. }));
                     self.put_off(queue, held, left);
                 }
-                OnStored::Staged { transaction } => {
+                OnStored::Appended { transaction, stored } if outcome.is_ok() => {
+                    self.appended(&transaction, stored);
+                }
+                OnStored::Appended { transaction, .. } | OnStored::Staged { transaction } => {
                     if let Err(error) = &told {
                         self.staging_failed(&transaction, error);
                     }
@@ -323,6 +361,7 @@ impl Machine {
                 }
             }
         }
+        self.take_sends_again();
     }
 
     fn confirm_if_last(&mut self, ticket: Ticket, error: Option<ProviderError>) {
@@ -351,15 +390,25 @@ impl Machine {
 
     /// Gives the store what was recorded.
     fn end_batch(&mut self) {
-        let recorded = (std::mem::take(&mut self.operations), std::mem::take(&mut self.on_stored));
-        let recorded = (!recorded.0.is_empty()).then_some(recorded);
+        self.close_recorded();
+        let mut batches = std::mem::take(&mut self.recorded);
         // Each by itself: one that there is no room for must not keep anything else from being stored.
-        let batches = recorded.into_iter().chain(self.moves.take_fresh());
-        let ticket = self.stored_for.take();
-        let mut count = 0;
-        for (operations, mut on_stored) in batches {
-            count += 1;
-            on_stored.extend(ticket.map(OnStored::Confirm));
+        let mut moves = self.moves.take_fresh();
+        if let Some((ticket, since, until)) = self.stored_for.take() {
+            let own = batches[since.batches..until.batches].iter_mut();
+            let own = own.chain(&mut moves[since.moves..until.moves]);
+            // What is sent has somebody of its own who waits for it.
+            let own = own.filter(|(_, on_stored)| !is_of_send(on_stored));
+            let count = own.map(|(_, on_stored)| on_stored.push(OnStored::Confirm(ticket))).count();
+            if count == 0 {
+                self.confirm(ticket, Ok(Confirmation::Done));
+            } else {
+                self.confirming.insert(ticket, (count, None));
+            }
+        }
+        batches.append(&mut moves);
+        for (operations, on_stored) in batches {
+            self.store_room.under_way += usize::from(is_of_send(&on_stored));
             let is_awaited = !on_stored.is_empty();
             if !is_awaited
                 && let Some(last) = self.effects.store.last_mut()
@@ -374,10 +423,12 @@ impl Machine {
             self.batches.insert(id, on_stored);
             self.effects.store.push(Batch { id, operations, is_awaited });
         }
-        if let Some(ticket) = ticket {
-            self.confirming.insert(ticket, (count, None));
-        }
     }
+}
+
+/// Whether a batch is of a send, which is in none with anything else.
+fn is_of_send(on_stored: &[OnStored]) -> bool {
+    on_stored.first().is_some_and(OnStored::is_of_send)
 }
 
 fn ends_a_message(operation: &StoreOperation) -> bool {

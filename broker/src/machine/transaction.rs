@@ -10,13 +10,13 @@ use corriere_core::{MessageId, TransactionId};
 
 use super::Machine;
 use super::delivery::{Delay, Failure};
-use super::memory::Held;
+use super::memory::{Held, Memory};
 use super::queue::{Position, QueueKey};
 use super::sending::Target;
 use super::step::{ConnectionKey, OnStored, Ticket};
 use super::subscription::SubscriptionKey;
 use super::two_phase::{Ending, Phase};
-use crate::store::{StoreOperation, StoreTransaction};
+use crate::store::{StoreOperation, StoreTransaction, StoredId};
 
 /// A local transaction of a connection, or a distributed one under no connection.
 pub(super) type TransactionKey = (ConnectionKey, TransactionId);
@@ -50,11 +50,23 @@ pub(super) struct Transaction {
     pub(super) is_stored: bool,
     /// Sends of it that wait, by their numbers in the line.
     pub(super) parked: BTreeSet<u64>,
-    sends: Vec<(Target, Arc<Held>)>,
+    /// In the order of the sends, which is that of their names in the store.
+    sends: Vec<TransactedSend>,
+    /// Which of them the store has, and their bodies are here.
+    with_body: Vec<usize>,
     acknowledged: Vec<Acknowledged>,
     /// The first thing that failed in it; it can only be rolled back.
     pub(super) failure: Option<String>,
     pub(super) phase: Phase,
+}
+
+/// A message that becomes visible when a transaction commits.
+#[derive(Debug)]
+struct TransactedSend {
+    target: Target,
+    held: Arc<Held>,
+    /// By which it is recognised when it is sent again, if the store keeps it.
+    id: Option<MessageId>,
 }
 
 /// A message that a transaction settles when it commits.
@@ -75,6 +87,7 @@ impl Transaction {
             is_stored: false,
             parked: BTreeSet::new(),
             sends: Vec::new(),
+            with_body: Vec::new(),
             acknowledged: Vec::new(),
             failure: None,
             phase: Phase::Open,
@@ -93,8 +106,25 @@ impl Transaction {
         self.failure.get_or_insert_with(|| error.to_string());
     }
 
-    pub(super) fn add_send(&mut self, target: Target, held: Arc<Held>) {
-        self.sends.push((target, held));
+    pub(super) fn add_send(&mut self, target: Target, held: Arc<Held>, id: Option<MessageId>) {
+        self.sends.push(TransactedSend { target, held, id });
+    }
+
+    /// The store has a message of it, whose body may go from now on. Answers whether it is one of these.
+    fn is_appended(&mut self, stored: StoredId) -> bool {
+        let index = self.sends.binary_search_by_key(&stored, |send| send.held.id);
+        self.with_body.extend(index.ok());
+        index.is_ok()
+    }
+
+    /// Lets the body go that was sent last of those that may; false when there is none.
+    pub(super) fn let_one_go(&mut self, memory: &mut Memory) -> bool {
+        while let Some(index) = self.with_body.pop() {
+            if self.sends.get_mut(index).is_some_and(|send| memory.forget_body(&mut send.held)) {
+                return true;
+            }
+        }
+        false
     }
 
     pub(super) fn add_recovered_acknowledgement(&mut self, queue: QueueKey, position: Position) {
@@ -175,26 +205,21 @@ impl Machine {
         is_stored
     }
 
+    /// The store has a message that a transaction sends.
+    pub(super) fn appended(&mut self, key: &TransactionKey, stored: StoredId) {
+        if self.bodies.can_load
+            && let Some(transaction) = self.transactions.get_mut(key)
+            && transaction.is_appended(stored)
+        {
+            self.bodies.uncommitted.insert(key.clone());
+        }
+    }
+
     /// The store failed with a part of a transaction.
     pub(super) fn staging_failed(&mut self, key: &TransactionKey, error: &ProviderError) {
         if let Some(transaction) = self.transactions.get_mut(key) {
             transaction.fail(error);
             self.end_if_waiting(key);
-        }
-    }
-
-    /// Notes the sequences of what a transaction has stored, so that it is not sent again.
-    pub(super) fn note_stored_sends(&mut self, key: &TransactionKey) {
-        let Some(transaction) = self.transactions.get(key) else { return };
-        let stored = transaction
-            .sends
-            .iter()
-            .filter(|(target, held)| matches!(target, Target::Queue(_)) && held.is_persistent);
-        let ids: Vec<MessageId> = stored
-            .filter_map(|(_, held)| held.body().and_then(|body| body.headers().message_id.clone()))
-            .collect();
-        for id in ids {
-            self.producers.note(&id);
         }
     }
 
@@ -213,7 +238,7 @@ impl Machine {
 
     /// Makes all of a transaction take effect.
     pub(super) fn apply(&mut self, key: &TransactionKey) {
-        self.note_stored_sends(key);
+        self.bodies.uncommitted.remove(key);
         let Some(transaction) = self.transactions.remove(key) else { return };
         for Acknowledged { delivery, queue, position } in transaction.acknowledged {
             self.remove_settled(queue, position);
@@ -224,7 +249,12 @@ impl Machine {
             self.attend(subscription);
             self.forget_if_done(subscription);
         }
-        for (target, held) in transaction.sends {
+        for TransactedSend { target, held, id } in transaction.sends {
+            self.producers.doubt_no_more(id.as_ref());
+            if let Some(id) = id {
+                // So that it is not sent again.
+                self.producers.note(&id);
+            }
             self.make_sent(target, held, transaction.origin);
         }
     }
@@ -263,15 +293,21 @@ impl Machine {
             self.transactions.get_mut(key).map(|transaction| std::mem::take(&mut transaction.parked));
         for number in parked.unwrap_or_default() {
             if let Some(parked) = self.unpark(number) {
-                self.confirm(parked.ticket, Err(rolled_back(key, reason)));
+                self.confirm(parked.arrived.ticket, Err(rolled_back(key, reason)));
             }
         }
+        self.bodies.uncommitted.remove(key);
         let Some(transaction) = self.transactions.remove(key) else { return };
         if transaction.is_stored {
-            self.operations.push(StoreOperation::Rollback(transaction.name));
+            self.record(StoreOperation::Rollback(transaction.name.clone()));
         }
-        for (_, held) in transaction.sends {
-            self.memory.release(held);
+        // What is open can still be sent by another one.
+        let was_in_doubt = !transaction.may_be_undone();
+        for send in transaction.sends {
+            if was_in_doubt {
+                self.producers.doubt_no_more(send.id.as_ref());
+            }
+            self.memory.release(send.held);
         }
         let cause = cause.unwrap_or_else(|| Cause::failure("its transaction was rolled back"));
         for Acknowledged { delivery, queue, position } in transaction.acknowledged {
@@ -345,7 +381,10 @@ impl Machine {
             (_, name) => StoreOperation::Commit(name.clone()),
         };
         transaction.phase = Phase::WithStore;
-        self.operations.push(operation);
+        for send in &transaction.sends {
+            self.producers.doubt(send.id.as_ref());
+        }
+        self.record(operation);
         self.on_stored.push(OnStored::Ended { transaction: key.clone(), ending, ticket });
     }
 }

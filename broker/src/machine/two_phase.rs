@@ -157,7 +157,6 @@ impl Machine {
 
     /// A transaction is prepared, and nobody's from now on.
     pub(super) fn prepared(&mut self, key: &TransactionKey, ticket: Ticket) {
-        self.note_stored_sends(key);
         let Some(transaction) = self.transactions.get_mut(key) else { return };
         transaction.owner = None;
         transaction.phase = Phase::Prepared { order: self.next_prepared };

@@ -41,6 +41,11 @@ pub trait MessageStore: Debug + Send + Sync {
     /// and made durable on this thread, where that is quick and cheaper than to wake another, and by another otherwise.
     fn lead(&self) {}
 
+    /// Has it take sends again: from the first [`StoreOperation::Append`] of [`Arrival::Sent`] that it refuses with
+    /// [`StoreError::Full`] until this call it refuses all of them so, that of none a later one is stored that was submitted
+    /// before its sender knew.
+    fn take_sends(&self) {}
+
     /// Whether [`MessageStore::load`] brings messages back, so that their bodies need not stay in memory.
     fn can_load(&self) -> bool {
         false
@@ -182,8 +187,22 @@ pub struct DeliveryState {
     pub failed_deliveries: u32,
     /// Not to be delivered before this moment.
     pub not_before: Option<Timestamp>,
+    /// When that was said; 0 where it is not known.
+    pub since: Timestamp,
     /// Whether a conversion has failed that was not counted.
     pub conversion_failed: bool,
+}
+
+impl DeliveryState {
+    /// When it may be delivered, for a process that begins `now`. Where the clock was set back meanwhile that is when its whole
+    /// delay has passed again.
+    #[must_use]
+    pub fn not_before_from(&self, now: Timestamp) -> Option<Timestamp> {
+        let is_back = self.since > now;
+        self.not_before.map(|not_before| {
+            if is_back { now.saturating_add(not_before.since(self.since)) } else { not_before }
+        })
+    }
 }
 
 /// The place of one consumer's [`Attempt`]: small numbers, used again when their consumer is gone.

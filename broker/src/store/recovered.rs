@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use corriere_core::id::Xid;
 use corriere_core::message::Priority;
-use corriere_core::{Destination, Timestamp};
+use corriere_core::{Destination, MessageId, Timestamp};
 
 use super::{DeliveryState, StoredId};
 
@@ -54,6 +54,8 @@ pub struct PreparedTransaction {
     pub xid: Xid,
     /// What it sends, in order, with where each goes. These are on no queue yet.
     pub sends: Vec<(Destination, RecoveredMessage)>,
+    /// By which each of these is recognised when it is sent again.
+    pub ids: Vec<Option<MessageId>>,
     /// What it acknowledges: messages that are on their queues and belong to it.
     pub acknowledged: Vec<StoredId>,
 }

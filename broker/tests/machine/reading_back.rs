@@ -10,7 +10,7 @@ use corriere_broker::store::{
 use corriere_core::provider::{Command, Credit, SessionMode, Subscribe};
 use corriere_core::{ConnectionId, Priority, SessionId, SubscriptionId, Timestamp};
 
-use crate::world::{message, queue, sequences, window};
+use crate::world::{NOW, message, queue, sequences, window};
 
 const CONNECTION: ConnectionKey = ConnectionKey(1);
 const SUBSCRIPTION: SubscriptionId = SubscriptionId(2);
@@ -37,7 +37,7 @@ impl Store {
         };
         let recovered = Recovered { queues: vec![recovered], ..Recovered::default() };
         let mut store =
-            Self { machine: Machine::recovered(Settings::default(), recovered, true), last_ticket: 0 };
+            Self { machine: Machine::recovered(Settings::default(), recovered, true, NOW), last_ticket: 0 };
         let identity = ConnectionId::unique();
         store.machine.step(Timestamp(1), Input::Connect { connection: CONNECTION, identity });
         store.command(Command::OpenSession { session: SessionId(1), mode: SessionMode::Client });

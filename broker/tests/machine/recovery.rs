@@ -34,7 +34,7 @@ fn world_with(messages: Vec<RecoveredMessage>) -> World {
     let queues = vec![RecoveredQueue { destination: orders.clone(), totals, messages }];
     let recovered = Recovered { queues, last_id: StoredId(100), ..Recovered::default() };
     let settings = Settings { redelivery: policy(), ..Settings::default() };
-    let mut world = World::on(Machine::recovered(settings, recovered, true));
+    let mut world = World::on(Machine::recovered(settings, recovered, true, NOW));
     for stored in names {
         world.operations.push(StoreOperation::Append {
             stored,
@@ -77,6 +77,34 @@ fn what_was_there_is_there_with_its_counts_delays_and_totals() {
         _ => None,
     });
     assert_eq!(names.max(), Some(101), "behind all that were ever used");
+}
+
+#[test]
+fn a_clock_that_was_set_back_makes_no_delay_longer_than_it_was() {
+    // By a day, and by less than is known of the third.
+    let state = |not_before: u64, since: u64| DeliveryState {
+        not_before: Some(Timestamp(NOW.0 + not_before)),
+        since: Timestamp(since),
+        ..failed_times(1)
+    };
+    const DAY: u64 = 24 * 60 * 60 * 1_000;
+    let mut world = world_with(vec![
+        recovered_message(1, state(DAY + 5_000, NOW.0 + DAY)),
+        recovered_message(2, state(3_000, NOW.0 - 1_000)),
+        recovered_message(3, state(9_000, 0)),
+    ]);
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let consumer = world.consumer(connection, &orders, window(9));
+    for (seconds, expected) in [(3, 2), (5, 1), (9, 3)] {
+        world.advance(
+            NOW.saturating_add(std::time::Duration::from_millis(seconds * 1_000 - 1)).since(world.now),
+        );
+        world.bring_back();
+        assert_eq!(sequences(&world.received(consumer)), [0; 0], "before {seconds} s");
+        world.advance(std::time::Duration::from_millis(1));
+        world.bring_back();
+        assert_eq!(counted(&world.received(consumer)), [(expected, 2)], "after {seconds} s");
+    }
 }
 
 #[test]
@@ -161,7 +189,7 @@ fn a_message_that_is_sent_again_is_confirmed_and_dropped() {
     assert_eq!((counts.enqueued, counts.pending, counts.duplicates), (1, 1, 2));
     assert!(counts.are_conserved());
     let recovered = Recovered { producers: vec![(producer, 5)], ..Recovered::default() };
-    let mut world = World::on(Machine::recovered(Settings::default(), recovered, true));
+    let mut world = World::on(Machine::recovered(Settings::default(), recovered, true, NOW));
     let connection = world.connect();
     world.send(connection, first);
     assert_eq!((world.counts(&orders).pending, world.counts(&orders).duplicates), (0, 1));

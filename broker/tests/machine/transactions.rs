@@ -287,3 +287,40 @@ fn a_second_phase_without_a_first_is_refused_and_changes_nothing() {
     assert_eq!(world.outcome(commit), Some(&Ok(Confirmation::Done)));
     assert_eq!(world.pending(&orders), [1]);
 }
+
+#[test]
+fn what_is_sent_again_while_its_commit_is_under_way_is_in_doubt_and_never_stored_twice() {
+    for commits in [true, false] {
+        for transacted in [true, false] {
+            let mut world = World::new();
+            let (lost, orders) = (world.connect(), queue("orders"));
+            let letter = message(&orders, 1);
+            world.hold_store = true;
+            world.begin(lost, 1);
+            world.send_in(lost, 1, letter.clone());
+            world.commit(lost, 1);
+            world.step(Input::Vanished { connection: lost });
+            let next = world.connect();
+            world.begin(next, 1);
+            let transaction = transacted.then_some(TransactionId::Local(1));
+            let again = world.ask(next, send(letter.clone(), transaction));
+            assert!(matches!(again, Err(ProviderError::InDoubt { .. })), "{again:?}");
+            world.store(Ok(()));
+            world.store(if commits { Ok(()) } else { Err(StoreError::Io("no".to_owned())) });
+            world.hold_store = false;
+            while !world.unstored.is_empty() {
+                world.store(Ok(()));
+            }
+            let commit = world.commit(next, 1);
+            assert_eq!(
+                is_rolled_back(world.outcome(commit)),
+                transacted,
+                "one that lacks it does not commit"
+            );
+            let now = world.send(next, letter);
+            assert_eq!(world.outcome(now), Some(&Ok(Confirmation::Done)));
+            assert_eq!(world.pending(&orders), [1]);
+            assert_eq!(world.counts(&orders).duplicates, u64::from(commits));
+        }
+    }
+}

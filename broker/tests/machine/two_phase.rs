@@ -130,6 +130,7 @@ fn a_prepare_that_the_store_fails_is_rolled_back_and_a_commit_that_it_fails_may_
 fn acknowledgements_of_a_prepared_branch_are_locks_that_survive_a_restart() {
     let orders = queue("orders");
     for commits in [true, false] {
+        let letter = message(&orders, 3);
         let row = |stored| RecoveredMessage {
             stored: StoredId(stored),
             priority: Priority::default(),
@@ -143,16 +144,21 @@ fn acknowledgements_of_a_prepared_branch_are_locks_that_survive_a_restart() {
         let prepared = vec![PreparedTransaction {
             xid: xid(1),
             sends: vec![(orders.clone(), row(3))],
+            ids: vec![letter.headers().message_id.clone()],
             acknowledged: vec![StoredId(1)],
         }];
         let recovered = Recovered { queues, prepared, last_id: StoredId(3), ..Recovered::default() };
-        let mut world = World::on(Machine::recovered(Settings::default(), recovered, true));
+        let mut world = World::on(Machine::recovered(Settings::default(), recovered, true, NOW));
         for stored in 1..=3 {
             world.operations.push(StoreOperation::Append {
                 stored: StoredId(stored),
                 queue: orders.clone(),
                 arrival: corriere_broker::store::Arrival::Sent,
-                message: std::sync::Arc::new(message(&orders, stored)),
+                message: std::sync::Arc::new(if stored == 3 {
+                    letter.clone()
+                } else {
+                    message(&orders, stored)
+                }),
                 transaction: None,
             });
         }
@@ -161,6 +167,8 @@ fn acknowledgements_of_a_prepared_branch_are_locks_that_survive_a_restart() {
         world.bring_back();
         assert_eq!(counted(&world.received(reader)), [(2, 1)]);
         assert_eq!(world.counts(&orders).in_flight, 2);
+        let again = world.ask(connection, send(letter.clone(), None));
+        assert!(matches!(again, Err(ProviderError::InDoubt { .. })), "{again:?}");
         let operation = if commits {
             world.done(connection, Command::Commit { transaction: branch(1), one_phase: false });
             StoreOperation::Commit(corriere_broker::store::StoreTransaction::Distributed(xid(1)))
@@ -173,5 +181,9 @@ fn acknowledgements_of_a_prepared_branch_are_locks_that_survive_a_restart() {
         world.bring_back();
         let expected = if commits { (3, 1) } else { (1, 2) };
         assert_eq!(counted(&world.received(reader)), [expected]);
+        world.done(connection, send(letter, None));
+        let duplicates = u64::from(commits);
+        assert_eq!(world.counts(&orders).duplicates, duplicates, "it is there, or was never");
+        assert_eq!(world.received(reader).len() as u64, 1 - duplicates);
     }
 }

@@ -20,6 +20,9 @@ use corriere_core::{
     SessionId, SubscriptionId, Timestamp, TransactionId,
 };
 
+/// When worlds begin.
+pub(crate) const NOW: Timestamp = Timestamp(1_000_000);
+
 pub(crate) type Outcome = Result<Confirmation, ProviderError>;
 
 /// A subscription of a connection.
@@ -40,6 +43,8 @@ pub(crate) struct World {
     pub(crate) operations: Vec<StoreOperation>,
     /// Whether batches wait for [`World::store`]; otherwise each is stored at once.
     pub(crate) hold_store: bool,
+    /// How often the store was told to take sends again.
+    pub(crate) reopened: u32,
     pub(crate) wake_at: Option<Timestamp>,
     /// What is to be read back.
     pub(crate) loads: Vec<StoredId>,
@@ -130,7 +135,7 @@ impl World {
 
     /// On a store that brings bodies back.
     pub(crate) fn loading(settings: Settings) -> Self {
-        Self::on(Machine::recovered(settings, Recovered::default(), true))
+        Self::on(Machine::recovered(settings, Recovered::default(), true, NOW))
     }
 
     pub(crate) fn on(machine: Machine) -> Self {
@@ -140,10 +145,11 @@ impl World {
             set_aside: Vec::new(),
             notes: Vec::new(),
             attempts: Vec::new(),
-            now: Timestamp(1_000_000),
+            now: NOW,
             unstored: VecDeque::new(),
             operations: Vec::new(),
             hold_store: false,
+            reopened: 0,
             wake_at: None,
             outcomes: BTreeMap::new(),
             inboxes: BTreeMap::new(),
@@ -163,6 +169,7 @@ impl World {
 
     fn perform(&mut self, effects: Effects) {
         self.wake_at = effects.wake_at;
+        self.reopened += u32::from(effects.takes_sends);
         for Batch { id: batch, operations, .. } in effects.store {
             assert!(!operations.is_empty(), "a batch without operations");
             self.unstored.push_back(batch);
@@ -186,6 +193,17 @@ impl World {
             assert!(counts.are_conserved(), "{destination}: {counts:?}");
             assert!(counts.in_flight <= counts.pending, "{destination}: {counts:?}");
         }
+    }
+
+    /// The sequences of all that the store was given to append, again and again.
+    pub(crate) fn appended(&self) -> Vec<u64> {
+        let sequence = |operation: &StoreOperation| match operation {
+            StoreOperation::Append { message, .. } => {
+                message.headers().message_id.as_ref().map(|id| id.sequence)
+            }
+            _ => None,
+        };
+        self.operations.iter().filter_map(sequence).collect()
     }
 
     /// The message that was stored under a name.

@@ -54,6 +54,14 @@ pub enum ProviderError {
         /// Kind and number.
         what: String,
     },
+    /// A message was sent again, and what becomes of the first is not known yet.
+    #[error(
+        "whether message {message_id} is stored is not known yet: a transaction that sends it is being committed, or is prepared; send it again later"
+    )]
+    InDoubt {
+        /// Which one.
+        message_id: String,
+    },
     /// The destination cannot be used for this.
     #[error("{destination} cannot be used: {reason}")]
     InvalidDestination {

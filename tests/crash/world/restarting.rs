@@ -106,7 +106,7 @@ impl World {
         self.stamp = 0;
         self.loading = 0;
         self.watch();
-        self.machine = Machine::recovered(self.settings.clone(), recovered, self.shared.can_load());
+        self.machine = Machine::recovered(self.settings.clone(), recovered, self.shared.can_load(), self.now);
         self.input(Input::Tick)
     }
 

@@ -17,12 +17,12 @@ pub enum Answer {
     MemoryFull,
     /// That the store stayed full.
     StoreFull,
-    /// That one of both did.
-    NoRoom,
     /// The vote of a prepare.
     Prepared(bool),
     /// The prepared transactions.
     Recovered(Vec<Xid>),
+    /// That it is not known what becomes of the first of what was sent again.
+    InDoubt,
     /// That the transaction was rolled back.
     RolledBack,
     /// That it was refused, for whatever reason.
@@ -37,15 +37,13 @@ impl Answer {
             Self::Done => matches!(outcome, Ok(Confirmation::Done)),
             Self::Unknown => matches!(outcome, Err(ProviderError::Unknown { .. })),
             Self::StoreFull => matches!(outcome, Err(ProviderError::StoreFull { .. })),
-            Self::NoRoom => {
-                matches!(outcome, Err(ProviderError::MemoryFull { .. } | ProviderError::StoreFull { .. }))
-            }
             Self::Prepared(must_commit) => {
                 *outcome == Ok(Confirmation::Prepared { must_commit: *must_commit })
             }
             Self::Recovered(xids) => *outcome == Ok(Confirmation::Recovered(xids.clone())),
             Self::MemoryFull => matches!(outcome, Err(ProviderError::MemoryFull { .. })),
             Self::RolledBack => matches!(outcome, Err(ProviderError::RolledBack { .. })),
+            Self::InDoubt => matches!(outcome, Err(ProviderError::InDoubt { .. })),
             Self::Refused => outcome.is_err(),
             Self::Whatever => true,
         }

@@ -1,7 +1,7 @@
 //! Inputs: what happens to the broker.
 
 use corriere_broker::machine::{BatchId, ConnectionKey, Input, Ticket};
-use corriere_broker::store::{StoreOperation, StoreTransaction, StoredId};
+use corriere_broker::store::{StoreError, StoreOperation, StoreTransaction, StoredId};
 use corriere_core::id::Xid;
 use corriere_core::provider::{Cause, Command, Credit, Subscribe};
 use corriere_core::{Destination, MessageId, SessionId, Timestamp, TransactionId};
@@ -16,6 +16,7 @@ impl Model {
     pub fn take(&mut self, now: Timestamp, input: &Input) {
         self.now = self.now.max(now);
         self.acknowledging = None;
+        self.takes_sends = false;
         self.let_time_pass();
         if !matches!(input, Input::Tick) && !self.can_load {
             self.admit_parked();
@@ -34,13 +35,17 @@ impl Model {
                 let index =
                     self.batches.iter().position(|open| open.id == *batch).expect("a batch of this model");
                 let batch = self.batches.remove(index);
-                self.stored(&batch, outcome.is_ok());
+                self.stored(&batch, outcome);
             }
             Input::Loaded { messages } => self.loaded(messages),
-            Input::StoreFull { .. } => self.store_is_full = true,
-            Input::StoreRoom => self.store_is_full = false,
+            Input::StoreFull { .. } => {
+                self.room_is_back = false;
+                self.wait_for_store();
+            }
+            Input::StoreRoom => self.room_is_back = true,
             Input::Tick => {}
         }
+        self.open_store();
         self.disturb(input);
     }
 
@@ -348,7 +353,9 @@ impl Model {
     }
 
     /// The store answered a batch.
-    fn stored(&mut self, batch: &super::Batch, is_durable: bool) {
+    fn stored(&mut self, batch: &super::Batch, outcome: &Result<(), StoreError>) {
+        let is_durable = outcome.is_ok();
+        let is_full = matches!(outcome, Err(StoreError::Full { .. }));
         self.tickets.complete(batch.id);
         if is_durable {
             self.durable.apply(&batch.operations);
@@ -363,7 +370,7 @@ impl Model {
                 StoreOperation::Commit(transaction) => (transaction.clone(), true),
                 StoreOperation::Prepare(xid) => (StoreTransaction::Distributed(xid.clone()), true),
                 StoreOperation::Append { stored, queue, message, .. } => {
-                    self.appended(batch.id, *stored, (queue, &id_of(message)), is_durable);
+                    self.appended(batch.id, *stored, (queue, &id_of(message)), (is_durable, is_full));
                     continue;
                 }
                 _ => continue,
@@ -374,7 +381,7 @@ impl Model {
                 (true, true) => self.take_effect(&key),
                 (true, false) if is_prepared => self.stay_prepared(&key),
                 (true, false) => self.refuse_end(&key),
-                (false, true) => {}
+                (false, true) => self.note_written(&key, operation),
                 (false, false) => self.condemn(&key),
             }
         }
@@ -386,7 +393,7 @@ impl Model {
         batch: BatchId,
         stored: StoredId,
         (queue, id): (&Destination, &MessageId),
-        is_durable: bool,
+        (is_durable, is_full): (bool, bool),
     ) {
         let Some(index) = self.entering.iter().position(|entering| {
             entering.batch == Some(batch) && entering.queue == *queue && id_of(&entering.message) == *id
@@ -395,12 +402,22 @@ impl Model {
         };
         let Entering { message, instance, origin, resent, died, .. } = self.entering.remove(index);
         let place = Place::Queue(queue.clone());
-        let told = match origin {
-            Origin::Sent(ticket) => Some(ticket),
-            Origin::Moved(_) => None,
-        };
-        for ticket in told.into_iter().chain(resent.iter().copied()) {
-            self.tickets.owe_if_heard(ticket, if is_durable { &Answer::Done } else { &Answer::Refused });
+        if let Origin::Sent(first) = &origin {
+            if is_full {
+                self.count(queue).duplicates -= resent.len() as u64;
+                if !self.store_is_full {
+                    self.room_is_back = false;
+                    self.wait_for_store();
+                }
+            }
+            for parked in std::iter::once(&**first).chain(&resent) {
+                if is_full {
+                    self.wait_again(parked.clone());
+                } else {
+                    let answer = if is_durable { &Answer::Done } else { &Answer::Refused };
+                    self.tickets.owe_if_heard(parked.ticket, answer);
+                }
+            }
         }
         match &origin {
             Origin::Sent(_) if is_durable => {

@@ -5,7 +5,7 @@ use corriere_core::provider::{Credit, Dispatch};
 
 use super::checks::Run;
 use super::effects::check_dead_letter;
-use super::entry::{Holder, Place, SubscriptionKey, id_of};
+use super::entry::{Entry, Holder, Place, SubscriptionKey, id_of};
 use super::session::Subscription;
 use super::{Judgement, Model, Violation, violation};
 
@@ -54,9 +54,15 @@ impl Model {
         if !self.has_room(subscription) {
             violation!("{name} is dispatched beyond the credit of {subscription:?}");
         }
-        let Some(index) = self.next_for(subscription) else {
+        let Some(mut index) = self.next_for(subscription) else {
             violation!("{name} is dispatched although nothing is ready");
         };
+        if self.entries[index].id() != id_of(&dispatch.message)
+            && let Some(next) =
+                self.next_among(subscription, |entry| !self.just_admitted.contains(&entry.instance))
+        {
+            index = next;
+        }
         let entry = &self.entries[index];
         if self.loading.contains(&entry.stored.unwrap_or_default()) {
             violation!("{name} is dispatched although its body is being read back");
@@ -91,11 +97,15 @@ impl Model {
 
     /// The message that the subscription gets next, its credit apart.
     pub(super) fn next_for(&self, subscription: &Subscription) -> Option<usize> {
+        self.next_among(subscription, |_| true)
+    }
+
+    fn next_among(&self, subscription: &Subscription, counts: impl Fn(&Entry) -> bool) -> Option<usize> {
         let lying = || {
             self.entries
                 .iter()
                 .enumerate()
-                .filter(|(_, entry)| entry.is_lying() && entry.place == subscription.place)
+                .filter(|(_, entry)| entry.is_lying() && entry.place == subscription.place && counts(entry))
         };
         // What it gave back comes first, in the old order, each when it is due; nothing new before it.
         let reserved = lying()

@@ -18,6 +18,10 @@ pub(super) struct Row {
     message: MessageId,
     failed: u32,
     not_before: Option<Timestamp>,
+    /// When that was said.
+    since: Timestamp,
+    /// The same for the process that runs, which may have begun before it was said.
+    held_until: Option<Timestamp>,
     conversion_failed: bool,
 }
 
@@ -52,9 +56,6 @@ impl Durable {
                     if !self.staged.iter().any(|(other, _)| *other == name) {
                         self.complain(format!("{xid:?} is prepared with nothing in it"));
                     }
-                    let staged: Vec<_> =
-                        self.staged.iter().filter(|(other, _)| *other == name).cloned().collect();
-                    staged.iter().for_each(|(_, operation)| self.note_producer(operation));
                 }
                 StoreOperation::Commit(transaction) => {
                     self.end_prepared(transaction);
@@ -75,9 +76,9 @@ impl Durable {
         }
     }
 
-    /// What a store would bring back after the end of the process; `attempts` is what it has noted of deliveries. What was
+    /// What a store would bring back after the end of the process, for one that begins `now`; `attempts` is what it has noted of deliveries. What was
     /// open is gone.
-    pub(super) fn recover(&mut self, attempts: &[Attempt]) -> Recovered {
+    pub(super) fn recover(&mut self, attempts: &[Attempt], now: Timestamp) -> Recovered {
         let prepared = std::mem::take(&mut self.prepared);
         self.staged.retain(|(transaction, _)| {
             matches!(transaction, StoreTransaction::Distributed(xid) if prepared.contains(xid))
@@ -86,6 +87,8 @@ impl Durable {
             for attempt in attempts.iter().filter(|attempt| attempt.stored == *stored) {
                 row.failed = row.failed.max(attempt.delivery);
             }
+            // A clock that was set back makes no delay longer than it was.
+            row.held_until = row.not_before.map(|at| at.min(now.saturating_add(at.since(row.since))));
         }
         let mut recovered = Recovered { producers: self.producers.clone(), ..Recovered::default() };
         let mut names: Vec<_> = self.totals.iter().map(|(queue, _)| queue.clone()).collect();
@@ -100,13 +103,18 @@ impl Durable {
         }
         for xid in prepared {
             let name = StoreTransaction::Distributed(xid.clone());
-            let mut transaction =
-                PreparedTransaction { xid: xid.clone(), sends: Vec::new(), acknowledged: Vec::new() };
+            let mut transaction = PreparedTransaction {
+                xid: xid.clone(),
+                sends: Vec::new(),
+                ids: Vec::new(),
+                acknowledged: Vec::new(),
+            };
             for (_, operation) in self.staged.iter().filter(|(other, _)| *other == name) {
                 match operation {
                     StoreOperation::Append { stored, queue, message, .. } => {
                         let row = Row::new(queue, message);
                         transaction.sends.push((queue.clone(), self.recovered(*stored, &row)));
+                        transaction.ids.push(Some(super::id_of(message)));
                     }
                     StoreOperation::Remove { stored, .. } => transaction.acknowledged.push(*stored),
                     _ => {}
@@ -129,9 +137,15 @@ impl Durable {
             state: DeliveryState {
                 failed_deliveries: row.failed,
                 not_before: row.not_before,
+                since: row.since,
                 conversion_failed: row.conversion_failed,
             },
         }
+    }
+
+    /// Until when a message is held back in the process that runs.
+    pub(super) fn held_until(&self, stored: StoredId) -> Option<Timestamp> {
+        self.rows[self.find(stored)?].1.held_until
     }
 
     /// The message of this name, as it was stored.
@@ -208,6 +222,8 @@ impl Durable {
                     let row = &mut self.rows[index].1;
                     row.failed = state.failed_deliveries;
                     row.not_before = state.not_before;
+                    row.since = state.since;
+                    row.held_until = state.not_before;
                     row.conversion_failed = state.conversion_failed;
                 }
                 None => self.complain(format!("the state of what is not stored changes: {stored:?}")),
@@ -240,6 +256,8 @@ impl Row {
             message: super::id_of(message),
             failed: 0,
             not_before: None,
+            since: Timestamp(0),
+            held_until: None,
             conversion_failed: false,
         }
     }
@@ -270,7 +288,9 @@ impl Model {
                 queue: entry.place.destination().clone(),
                 message: entry.id(),
                 failed: entry.failed,
-                not_before: pending(entry.not_before),
+                held_until: pending(entry.not_before),
+                not_before: None,
+                since: Timestamp(0),
                 conversion_failed: entry.conversion_failed,
             })
             .collect();
@@ -278,7 +298,12 @@ impl Model {
             .durable
             .rows
             .iter()
-            .map(|(_, row)| Row { not_before: pending(row.not_before), ..row.clone() })
+            .map(|(_, row)| Row {
+                held_until: pending(row.held_until),
+                not_before: None,
+                since: Timestamp(0),
+                ..row.clone()
+            })
             .collect();
         expected.sort_unstable();
         stored.sort_unstable();

@@ -3,7 +3,7 @@
 use corriere_broker::machine::{ConnectionKey, Effects, Ticket};
 use corriere_broker::store::{Arrival, StoreOperation};
 use corriere_core::Message;
-use corriere_core::provider::SendMessage;
+use corriere_core::provider::{ProviderError, SendMessage};
 
 use super::entry::{Entry, key_of};
 use super::resends::is_stored;
@@ -14,16 +14,20 @@ impl Model {
     /// Bytes of live messages, each counted once however many queues it is on. Uncommitted sends are counted too.
     #[must_use]
     pub fn memory_used(&self) -> u64 {
-        self.memory_of(|_| true)
+        self.memory_of(|_| true, |_| true)
     }
 
     /// Of these bytes, those that cannot be with the store only.
     fn memory_needed(&self) -> u64 {
-        self.memory_of(|entry| !entry.is_stored() || entry.holder.is_some())
+        self.memory_of(|entry| !entry.is_stored() || entry.holder.is_some(), |send| !send.is_written)
     }
 
-    /// Bytes of what lies on queues and `counts`, and of all that is on its way there.
-    fn memory_of(&self, counts: impl Fn(&Entry) -> bool) -> u64 {
+    /// Bytes of what lies on queues, or is to by a commit, and counts, and of all that is on its way there otherwise.
+    fn memory_of(
+        &self,
+        counts: impl Fn(&Entry) -> bool,
+        send_counts: impl Fn(&TransactedSend) -> bool,
+    ) -> u64 {
         let lying = self.entries.iter().filter(|entry| counts(entry));
         let lying = lying.map(|entry| (entry.instance, entry.message.size()));
         let entering = self.entering.iter().map(|entering| (entering.instance, entering.message.size()));
@@ -31,6 +35,7 @@ impl Model {
             .transactions
             .iter()
             .flat_map(|transaction| &transaction.sends)
+            .filter(|send| send_counts(send))
             .map(|send| (send.instance, send.message.size()));
         let mut live: Vec<(u64, usize)> = lying.chain(entering).chain(uncommitted).collect();
         live.sort_unstable();
@@ -50,28 +55,26 @@ impl Model {
 
     /// A send arrives. It stands behind all that are parked, and is admitted at once if its turn is now.
     pub(super) fn send(&mut self, connection: ConnectionKey, ticket: Ticket, send: &SendMessage) {
-        if self.is_resent(connection, ticket, send) {
-            return;
-        }
         let wait = send.deadline.unwrap_or(self.settings.send_deadline);
-        let may_overdraw = self.may_overdraw(connection, send, self.parked.len());
-        let of_its_producer =
-            |parked: &&Parked| (parked.connection, parked.producer) == (connection, send.producer);
-        let earlier = self.parked.iter().find(of_its_producer);
-        let wants_store = match earlier {
-            Some(earlier) => earlier.wants_store,
-            None => self.store_is_full && is_stored(&send.message),
-        };
-        self.parked.push(Parked {
+        self.arrivals += 1;
+        let parked = Parked {
+            number: self.arrivals,
             connection,
             producer: send.producer,
             ticket,
             message: std::sync::Arc::clone(&send.message),
             transaction: send.transaction.clone(),
             deadline: self.now.saturating_add(wait),
-            wants_store,
-        });
-        if wants_store || self.can_load {
+            wants_store: false,
+        };
+        if self.is_resent(&parked) {
+            return;
+        }
+        let may_overdraw = self.may_overdraw(&parked, self.parked.len());
+        self.parked.push(parked);
+        let last = self.parked.len() - 1;
+        self.parked[last].wants_store = self.must_wait_for_store(last);
+        if self.parked[last].wants_store || self.can_load {
             // Where bodies come and go it is seen, not predicted, what memory has room for.
             self.tickets.hold(connection, ticket);
             return;
@@ -90,7 +93,8 @@ impl Model {
 
     /// Whether a send need not wait for others: its transaction may settle what its session has of memory. Of those
     /// who wait, so many stand before it.
-    fn may_overdraw(&self, connection: ConnectionKey, send: &SendMessage, before: usize) -> bool {
+    fn may_overdraw(&self, send: &Parked, before: usize) -> bool {
+        let connection = send.connection;
         let of_its_producer =
             |parked: &Parked| (parked.connection, parked.producer) == (connection, send.producer);
         let used = self.memory_used();
@@ -114,29 +118,61 @@ impl Model {
         while self.admit_first() {}
     }
 
+    /// Whether a parked send has to wait for the store: what that keeps, and what its producer sent behind it.
+    fn must_wait_for_store(&self, index: usize) -> bool {
+        let parked = &self.parked[index];
+        self.store_is_full
+            && self.parked[..=index].iter().any(|earlier| {
+                is_stored(&earlier.message)
+                    && (earlier.connection, earlier.producer) == (parked.connection, parked.producer)
+            })
+    }
+
+    /// The store is full: who waits for memory and needs the store waits for that.
+    pub(super) fn wait_for_store(&mut self) {
+        self.store_is_full = true;
+        for index in 0..self.parked.len() {
+            self.parked[index].wants_store |= self.must_wait_for_store(index);
+        }
+    }
+
+    /// The store was full when it came to this send, which waits as if that had been known when it came.
+    pub(super) fn wait_again(&mut self, parked: Parked) {
+        if !self.connection_is_open(parked.connection) {
+            return;
+        }
+        if parked.deadline <= self.now {
+            self.tickets.owe_if_heard(parked.ticket, &Answer::StoreFull);
+            return;
+        }
+        self.waited_again += 1;
+        let index = self.parked.partition_point(|other| other.number < parked.number);
+        self.parked.insert(index, parked);
+        self.wait_for_store();
+    }
+
+    /// Once there is room, and the store has answered all sends that it was given before, it takes sends again.
+    pub(super) fn open_store(&mut self) {
+        let is_send = |operation: &StoreOperation| {
+            matches!(operation, StoreOperation::Append { arrival: Arrival::Sent, .. })
+        };
+        let has_sends = self.batches.iter().flat_map(|batch| &batch.operations).any(is_send);
+        if self.store_is_full && self.room_is_back && !has_sends {
+            self.store_is_full = false;
+            self.takes_sends = true;
+        }
+    }
+
     /// Admits the next parked send, if there is room for one. Those that waited for the store go first, and may have to
-    /// wait for memory then; those that waited for memory may have to wait for the store.
+    /// wait for memory then.
     pub(super) fn admit_first(&mut self) -> bool {
-        let from_store = self.parked.iter().enumerate().position(|(index, parked)| {
-            let waits_behind_its_own = || {
-                self.parked[..index].iter().any(|earlier| {
-                    is_stored(&earlier.message)
-                        && (earlier.connection, earlier.producer) == (parked.connection, parked.producer)
-                })
-            };
-            let may_go_on = || !is_stored(&parked.message) && !waits_behind_its_own();
-            parked.wants_store && (!self.store_is_full || may_go_on())
-        });
+        let from_store = (0..self.parked.len())
+            .find(|index| self.parked[*index].wants_store && !self.must_wait_for_store(*index));
         if let Some(index) = from_store {
             self.parked[index].wants_store = false;
-            let send = SendMessage {
-                producer: self.parked[index].producer,
-                message: std::sync::Arc::clone(&self.parked[index].message),
-                transaction: self.parked[index].transaction.clone(),
-                deadline: None,
-            };
-            let may_overdraw = self.may_overdraw(self.parked[index].connection, &send, index);
-            if self.next_admitted() == Some(index) || may_overdraw {
+            let may_overdraw = self.may_overdraw(&self.parked[index], index);
+            let came_before = self.came_before(&self.parked[index]);
+            if self.next_admitted() == Some(index) || may_overdraw || came_before {
                 let parked = self.parked.remove(index);
                 self.admit(parked);
                 self.settle_ends();
@@ -144,14 +180,6 @@ impl Model {
             return true;
         }
         let Some(next) = self.next_admitted() else { return false };
-        if self.store_is_full && is_stored(&self.parked[next].message) {
-            let producer = (self.parked[next].connection, self.parked[next].producer);
-            for parked in &mut self.parked[next..] {
-                // With all that its producer sent behind it.
-                parked.wants_store |= (parked.connection, parked.producer) == producer;
-            }
-            return true;
-        }
         let next = self.parked.remove(next);
         self.admit(next);
         // An end that waited for just this one takes effect before the next is admitted.
@@ -187,13 +215,13 @@ impl Model {
 
     /// At its deadline a parked send fails, and the transaction that it belongs to with it.
     pub(super) fn fail_parked_sends(&mut self) {
+        for index in 0..self.parked.len() {
+            // Where bodies come and go it is not noted who has left the line.
+            self.parked[index].wants_store &= !self.can_load || self.must_wait_for_store(index);
+        }
         while let Some(index) = self.parked.iter().position(|parked| parked.deadline <= self.now) {
             let parked = self.parked.remove(index);
-            let answer = match (self.can_load, parked.wants_store) {
-                (true, _) => Answer::NoRoom,
-                (false, true) => Answer::StoreFull,
-                (false, false) => Answer::MemoryFull,
-            };
+            let answer = if parked.wants_store { Answer::StoreFull } else { Answer::MemoryFull };
             self.tickets.owe(parked.connection, parked.ticket, answer);
             if let Some(id) = parked.transaction {
                 self.condemn(&key_of(parked.connection, &id));
@@ -204,10 +232,9 @@ impl Model {
     /// Where bodies come and go: admits what the machine has admitted, and judges the order in which it did.
     pub(super) fn admit_what_was(&mut self, effects: &Effects) -> Judgement {
         let is_accepted = |parked: &Parked| {
-            let is_confirmed = effects
-                .confirmations
-                .iter()
-                .any(|(ticket, outcome)| *ticket == parked.ticket && outcome.is_ok());
+            let is_confirmed = effects.confirmations.iter().any(|(ticket, outcome)| {
+                *ticket == parked.ticket && matches!(outcome, Ok(_) | Err(ProviderError::InDoubt { .. }))
+            });
             let is_appended = || {
                 effects.store.iter().flat_map(|batch| &batch.operations).any(|operation| {
                     matches!(operation, StoreOperation::Append { message, transaction: None, arrival: Arrival::Sent, .. }
@@ -231,20 +258,23 @@ impl Model {
                 violation!("{parked:?} overtakes {:?}", left_behind.map(|index| &self.parked[index]));
             }
         }
+        let first = self.instances + 1;
         for ticket in accepted {
             let Some(index) = self.parked.iter().position(|parked| parked.ticket == ticket) else { continue };
             let parked = self.parked.remove(index);
             self.admit(parked);
             self.settle_ends();
         }
+        self.just_admitted = (first..=self.instances).collect();
         Ok(())
     }
 
-    /// Whether a parked send holds up those behind it. While the store is full this is not known: a persistent one may wait
-    /// for memory first.
+    /// Whether a parked send holds up those behind it that wait for memory.
     fn stands_in_line(&self, parked: &Parked) -> bool {
         let index = self.parked.iter().position(|other| other.ticket == parked.ticket).unwrap_or_default();
-        !self.store_is_full && !self.is_oversized(&parked.message) && !self.is_behind_its_own(index)
+        !self.must_wait_for_store(index)
+            && !self.is_oversized(&parked.message)
+            && !self.is_behind_its_own(index)
     }
 
     /// Where bodies come and go: while much memory is used, only what has to be there is; and nobody waits for room that is
@@ -275,16 +305,10 @@ impl Model {
     }
 
     fn admit(&mut self, parked: Parked) {
-        let again = SendMessage {
-            producer: parked.producer,
-            message: std::sync::Arc::clone(&parked.message),
-            transaction: parked.transaction.clone(),
-            deadline: None,
-        };
-        if self.is_resent(parked.connection, parked.ticket, &again) {
+        if self.is_resent(&parked) {
             return;
         }
-        let Parked { connection, ticket, message, transaction, .. } = parked;
+        let Parked { connection, ticket, message, transaction, .. } = parked.clone();
         let instance = self.next_instance();
         let destination =
             message.headers().destination.clone().expect("a message at the seam has a destination");
@@ -292,12 +316,12 @@ impl Model {
             // Confirmed when it is accepted, durable or not: the commit is what must be durable.
             self.tickets.owe_eventually(connection, ticket);
             if let Some(transaction) = self.transaction_mut(&key_of(connection, &id)) {
-                transaction.sends.push(TransactedSend { message, instance, stored: None });
+                transaction.sends.push(TransactedSend { message, instance, stored: None, is_written: false });
             }
         } else if message.headers().is_persistent() && !destination.is_topic() {
             // Visible and confirmed when it is durable.
             self.tickets.hold(connection, ticket);
-            let origin = Origin::Sent(ticket);
+            let origin = Origin::Sent(Box::new(parked));
             self.entering.push(Entering {
                 queue: destination,
                 message,

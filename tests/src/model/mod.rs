@@ -80,7 +80,12 @@ pub struct Model {
     /// Whether bodies may be with the store only.
     can_load: bool,
     loading: Vec<StoredId>,
+    /// Whether sends wait for room in the store.
     store_is_full: bool,
+    /// Whether the store has said that there is room again.
+    room_is_back: bool,
+    /// Whether this step has the store take sends again.
+    takes_sends: bool,
     /// The last stored sequence of each producer.
     last_sequences: Vec<(Arc<str>, u64)>,
     tickets: Tickets,
@@ -90,6 +95,10 @@ pub struct Model {
     acknowledging: Option<Ticket>,
     counts: Vec<(Destination, Counts)>,
     runs: Vec<Run>,
+    arrivals: u64,
+    /// What this step admitted where bodies come and go: it may have been given its memory by bodies of what was delivered
+    /// to nobody, so later than others were delivered.
+    just_admitted: Vec<u64>,
     instances: u64,
     positions: u64,
     overdrawn: u64,
@@ -99,6 +108,8 @@ pub struct Model {
     doomed: u64,
     killers: u64,
     put_offs: u64,
+    waited_again: u64,
+    in_doubt: u64,
     resent: u64,
     restarts: u64,
     prepared_over_restarts: u64,
@@ -124,12 +135,16 @@ impl Model {
             can_load,
             loading: Vec::new(),
             store_is_full: false,
+            room_is_back: false,
+            takes_sends: false,
             last_sequences: Vec::new(),
             tickets: Tickets::default(),
             unserved: Vec::new(),
             acknowledging: None,
             counts: Vec::new(),
             runs: Vec::new(),
+            arrivals: 0,
+            just_admitted: Vec::new(),
             instances: 0,
             positions: 0,
             overdrawn: 0,
@@ -139,6 +154,8 @@ impl Model {
             doomed: 0,
             killers: 0,
             put_offs: 0,
+            waited_again: 0,
+            in_doubt: 0,
             resent: 0,
             restarts: 0,
             prepared_over_restarts: 0,
@@ -191,7 +208,19 @@ impl Model {
         self.passed
     }
 
-    /// Sends that wait for memory.
+    /// How many sends met a full store and waited after that.
+    #[must_use]
+    pub fn waited_again(&self) -> u64 {
+        self.waited_again
+    }
+
+    /// How many sends were refused as it was not known what becomes of the first.
+    #[must_use]
+    pub fn in_doubt(&self) -> u64 {
+        self.in_doubt
+    }
+
+    /// Sends that wait for memory or for the store.
     #[must_use]
     pub fn parked(&self) -> &[Parked] {
         &self.parked

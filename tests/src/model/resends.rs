@@ -2,23 +2,17 @@
 
 use std::sync::Arc;
 
-use corriere_broker::machine::{ConnectionKey, Ticket};
 use corriere_core::Message;
-use corriere_core::provider::SendMessage;
 
-use super::entry::id_of;
-use super::session::Origin;
+use super::entry::{id_of, key_of};
+use super::session::{Origin, Parked, TransactedSend};
 use super::{Answer, Model};
 
 impl Model {
-    /// Whether a send was there before; then it is answered as the first one was, and counted.
-    pub(super) fn is_resent(
-        &mut self,
-        connection: ConnectionKey,
-        ticket: Ticket,
-        send: &SendMessage,
-    ) -> bool {
-        let message = &send.message;
+    /// Whether a send was there before; then it is answered as the first one was, and counted, or refused while that is not
+    /// known.
+    pub(super) fn is_resent(&mut self, parked: &Parked) -> bool {
+        let Parked { connection, ticket, message, .. } = parked;
         if !is_stored(message) {
             return false;
         }
@@ -27,16 +21,28 @@ impl Model {
             .last_sequences
             .iter()
             .any(|(producer, last)| *producer == id.producer && id.sequence <= *last);
+        let is_in_doubt = self.transactions.iter().any(|transaction| {
+            let is_first = |send: &TransactedSend| is_stored(&send.message) && id_of(&send.message) == id;
+            (transaction.end_batch.is_some() || transaction.prepared.is_some())
+                && transaction.sends.iter().any(is_first)
+        });
         let first = self
             .entering
             .iter_mut()
-            .find(|entering| matches!(entering.origin, Origin::Sent(_)) && id_of(&entering.message) == id)
-            .filter(|_| send.transaction.is_none());
+            .find(|entering| matches!(entering.origin, Origin::Sent(_)) && id_of(&entering.message) == id);
+        if !is_known && (is_in_doubt || (first.is_some() && parked.transaction.is_some())) {
+            self.tickets.owe(*connection, *ticket, Answer::InDoubt);
+            self.in_doubt += 1;
+            if let Some(transaction) = &parked.transaction {
+                self.condemn(&key_of(*connection, transaction));
+            }
+            return true;
+        }
         if is_known {
-            self.tickets.owe(connection, ticket, Answer::Done);
+            self.tickets.owe(*connection, *ticket, Answer::Done);
         } else if let Some(first) = first {
-            first.resent.push(ticket);
-            self.tickets.hold(connection, ticket);
+            first.resent.push(parked.clone());
+            self.tickets.hold(*connection, *ticket);
         } else {
             return false;
         }
@@ -44,6 +50,24 @@ impl Model {
         self.count(&destination).duplicates += 1;
         self.resent += 1;
         true
+    }
+
+    /// Whether a send was there before, so that it needs no room.
+    pub(super) fn came_before(&self, parked: &Parked) -> bool {
+        let id = id_of(&parked.message);
+        let is_first = |send: &TransactedSend| is_stored(&send.message) && id_of(&send.message) == id;
+        is_stored(&parked.message)
+            && (self
+                .last_sequences
+                .iter()
+                .any(|(producer, last)| *producer == id.producer && id.sequence <= *last)
+                || self.transactions.iter().any(|transaction| {
+                    (transaction.end_batch.is_some() || transaction.prepared.is_some())
+                        && transaction.sends.iter().any(is_first)
+                })
+                || self.entering.iter().any(|entering| {
+                    matches!(entering.origin, Origin::Sent(_)) && id_of(&entering.message) == id
+                }))
     }
 
     /// A message is stored.

@@ -2,25 +2,31 @@
 
 use corriere_broker::machine::ConnectionKey;
 use corriere_broker::store::{Attempt, Recovered};
-use corriere_core::{SubscriptionId, TransactionId};
+use corriere_core::{SubscriptionId, Timestamp, TransactionId};
 
 use super::entry::{Entry, Holder, Place, key_of};
 use super::session::{TransactedSend, Transaction};
 use super::{Judgement, Model, Violation, violation};
 
 impl Model {
-    /// Ends the process. Of the batches that the store has not answered it has written the first `survive`; `attempts` is
+    /// Ends the process, and begins one at `now`, which may be earlier than the end. Of the batches that the store has not answered it has written the first `survive`; `attempts` is
     /// what it has noted of deliveries. Answers what the next process starts from.
     ///
     /// # Errors
     /// Attempts that say more than was, or leave out what was.
-    pub fn restart(&mut self, survive: usize, attempts: &[Attempt]) -> Result<Recovered, Violation> {
+    pub fn restart(
+        &mut self,
+        survive: usize,
+        attempts: &[Attempt],
+        now: Timestamp,
+    ) -> Result<Recovered, Violation> {
         self.check_attempts(attempts)?;
         let batches = std::mem::take(&mut self.batches);
         for batch in batches.iter().take(survive) {
             self.durable.apply(&batch.operations);
         }
-        let recovered = self.durable.recover(attempts);
+        let recovered = self.durable.recover(attempts, now);
+        self.now = now;
         self.connections.iter_mut().for_each(|connection| connection.is_open = false);
         self.sessions.clear();
         self.producers.clear();
@@ -34,6 +40,7 @@ impl Model {
         self.runs.clear();
         self.loading.clear();
         self.store_is_full = false;
+        self.room_is_back = false;
         self.last_sequences = recovered.producers.clone();
         for (_, counts) in &mut self.counts {
             *counts = corriere_broker::Counts::default();
@@ -64,7 +71,7 @@ impl Model {
             position,
             failed: recovered.state.failed_deliveries,
             conversion_failed: recovered.state.conversion_failed,
-            not_before: recovered.state.not_before,
+            not_before: self.durable.held_until(recovered.stored),
             reserved_for: None,
             holder: None,
             dead_letter: None,
@@ -91,7 +98,8 @@ impl Model {
         let mut sends = Vec::new();
         for (_, send) in &prepared.sends {
             let message = self.durable.message(send.stored).expect("it was stored").clone();
-            sends.push(TransactedSend { message, instance: self.next_instance(), stored: Some(send.stored) });
+            let instance = self.next_instance();
+            sends.push(TransactedSend { message, instance, stored: Some(send.stored), is_written: true });
         }
         let order = self.next_instance();
         self.transactions.push(Transaction {

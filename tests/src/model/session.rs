@@ -110,11 +110,15 @@ pub struct TransactedSend {
     pub instance: u64,
     /// The name that it is stored under.
     pub stored: Option<StoredId>,
+    /// Whether the store has it.
+    pub is_written: bool,
 }
 
-/// A send that waits.
+/// A send that waits, or is with the store.
 #[derive(Clone, Debug)]
 pub struct Parked {
+    /// Its place among all sends.
+    pub number: u64,
     /// Whose send.
     pub connection: ConnectionKey,
     /// By which producer.
@@ -127,7 +131,7 @@ pub struct Parked {
     pub transaction: Option<TransactionId>,
     /// When it fails.
     pub deadline: Timestamp,
-    /// Whether it waits for room in the store, not for memory.
+    /// Whether it stands in the line for room in the store, not for memory.
     pub wants_store: bool,
 }
 
@@ -144,8 +148,8 @@ pub struct Entering {
     pub origin: Origin,
     /// The batch that it is in; `None` until that is known.
     pub batch: Option<BatchId>,
-    /// The receipts of those who sent it again meanwhile.
-    pub resent: Vec<Ticket>,
+    /// Those who sent it again meanwhile.
+    pub resent: Vec<Parked>,
     /// What died to become this, in case it did not yet: its body may have to be read back first.
     pub died: Option<Box<super::Entry>>,
     /// Whether the store had no room for it before, so that it may be in no batch now.
@@ -155,8 +159,8 @@ pub struct Entering {
 /// How a message comes into a queue.
 #[derive(Clone, Debug)]
 pub enum Origin {
-    /// Sent outside a transaction; the ticket is answered when it is durable.
-    Sent(Ticket),
+    /// Sent outside a transaction, and answered when it is durable.
+    Sent(Box<Parked>),
     /// Dead-lettered.
     Moved(Box<super::DeadLetter>),
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use corriere_broker::machine::{ConnectionKey, Ticket};
-use corriere_broker::store::StoreTransaction;
+use corriere_broker::store::{StoreOperation, StoreTransaction};
 use corriere_core::TransactionId;
 use corriere_core::provider::{Cause, CauseKind};
 
@@ -161,7 +161,6 @@ impl Model {
             transaction.owner = None;
             transaction.prepared = Some(order);
             self.instances += 1;
-            self.note_sends(key);
             if !must_commit {
                 self.remove_transaction(key);
             }
@@ -180,6 +179,15 @@ impl Model {
         }
         while let Some(index) = self.entries.iter().position(|entry| entry.is_locked_by(key)) {
             self.settle(index);
+        }
+    }
+
+    /// The store has a part of a transaction.
+    pub(super) fn note_written(&mut self, key: &TransactionKey, operation: &StoreOperation) {
+        let StoreOperation::Append { stored, .. } = operation else { return };
+        let Some(transaction) = self.transaction_mut(key) else { return };
+        for send in transaction.sends.iter_mut().filter(|send| send.stored == Some(*stored)) {
+            send.is_written = true;
         }
     }
 

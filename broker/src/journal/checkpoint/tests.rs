@@ -59,8 +59,12 @@ fn remove(stored: u64, reason: Removal, transaction: Option<StoreTransaction>) -
 /// One of everything, with a checkpoint after each record.
 fn history() -> Vec<Change> {
     let distributed = || Some(StoreTransaction::Distributed(xid()));
-    let state =
-        DeliveryState { failed_deliveries: 4, not_before: Some(Timestamp(99)), conversion_failed: true };
+    let state = DeliveryState {
+        failed_deliveries: 4,
+        not_before: Some(Timestamp(99)),
+        since: Timestamp(98),
+        conversion_failed: true,
+    };
     vec![
         append(1, None),
         append(2, None),
@@ -225,8 +229,12 @@ fn it_grows_into_what_is_kept_back_for_it_on_a_full_disk() {
     checkpoint.extent().reserve(1 << 20).unwrap();
     files.limit(Some(0));
     let mut index = Index::default();
-    let state =
-        DeliveryState { failed_deliveries: 1, not_before: Some(Timestamp(9)), conversion_failed: false };
+    let state = DeliveryState {
+        failed_deliveries: 1,
+        not_before: Some(Timestamp(9)),
+        since: Timestamp(8),
+        conversion_failed: false,
+    };
     (1..=3_000)
         .for_each(|stored| index.apply(Entry { lsn: Lsn(stored), length: 1, change: append(stored, None) }));
     let mut write = |index: &mut Index, tail| {

@@ -7,6 +7,7 @@ use corriere_core::{ConnectionId, Destination, DestinationKind, Timestamp};
 use crate::journal::fields::{Fault, Fields, put_u32, put_u64};
 use crate::journal::index::{Operation, Reference};
 use crate::journal::lsn::Lsn;
+use crate::journal::record::{put_state, read_state};
 use crate::store::{Arrival, DeliveryState, Removal, StoreTransaction, StoredId, Totals};
 
 fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
@@ -17,9 +18,7 @@ fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
     put_u64(out, reference.size);
     out.push(reference.priority.level());
     put_number(out, reference.expiration.map(|moment| moment.0));
-    put_u32(out, reference.state.failed_deliveries);
-    put_number(out, reference.state.not_before.map(|moment| moment.0));
-    out.push(reference.state.conversion_failed.into());
+    put_state(out, &reference.state);
     put_number(out, reference.large);
 }
 
@@ -27,19 +26,29 @@ fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
 /// of states needs no pages that the one before did not need.
 pub(super) fn put_padded_reference(out: &mut Vec<u8>, reference: &Reference) {
     put_reference(out, reference);
-    if reference.state.not_before.is_none() {
-        put_u64(out, 0);
-    }
+    (0..lacking(&reference.state)).for_each(|_| put_u64(out, 0));
 }
 
 pub(super) fn padded_reference(bytes: &[u8]) -> Result<Reference, Fault> {
     whole(bytes, |fields| {
         let reference = read_reference(fields)?;
-        if reference.state.not_before.is_none() && !fields.rest().is_empty() {
-            fields.u64()?;
+        for _ in 0..lacking(&reference.state) {
+            // One that was written before there was a `since` has fewer.
+            if !fields.rest().is_empty() {
+                fields.u64()?;
+            }
         }
         Ok(reference)
     })
+}
+
+/// Numbers that a state has fewer than the longest one.
+fn lacking(state: &DeliveryState) -> usize {
+    match state.not_before {
+        None => 2,
+        Some(_) if state.since == Timestamp(0) => 1,
+        Some(_) => 0,
+    }
 }
 
 fn read_reference(fields: &mut Fields<'_>) -> Result<Reference, Fault> {
@@ -51,11 +60,7 @@ fn read_reference(fields: &mut Fields<'_>) -> Result<Reference, Fault> {
         size: fields.u64()?,
         priority: Priority::new(fields.u8()?).map_err(|_| "a priority is above 9")?,
         expiration: fields.option(Fields::u64)?.map(Timestamp),
-        state: DeliveryState {
-            failed_deliveries: fields.u32()?,
-            not_before: fields.option(Fields::u64)?.map(Timestamp),
-            conversion_failed: fields.bool()?,
-        },
+        state: read_state(fields)?,
         large: fields.option(Fields::u64)?,
     })
 }

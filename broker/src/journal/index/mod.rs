@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use corriere_core::message::Priority;
-use corriere_core::{Destination, Timestamp};
+use corriere_core::{Destination, MessageId, Timestamp};
 
 pub(crate) use changes::{Changes, Saved, SavedTransaction, TransactionChange};
 pub(crate) use producers::Producer;
@@ -219,13 +219,19 @@ impl Index {
             let (StoreTransaction::Distributed(xid), Some(place)) = (id, transaction.prepared) else {
                 continue;
             };
-            let mut found =
-                PreparedTransaction { xid: xid.clone(), sends: Vec::new(), acknowledged: Vec::new() };
+            let mut found = PreparedTransaction {
+                xid: xid.clone(),
+                sends: Vec::new(),
+                ids: Vec::new(),
+                acknowledged: Vec::new(),
+            };
             for operation in &transaction.operations {
                 match operation {
-                    Operation::Send { stored, reference, .. } => {
+                    Operation::Send { stored, reference, producer, .. } => {
                         let Some(queue) = self.queues.get(reference.queue as usize) else { continue };
                         found.sends.push((queue.destination.clone(), reference.recovered(*stored)));
+                        let id = producer.clone();
+                        found.ids.push(id.map(|(producer, sequence)| MessageId { producer, sequence }));
                     }
                     Operation::Remove { stored, .. } if self.references.contains_key(stored) => {
                         found.acknowledged.push(*stored);

@@ -253,6 +253,12 @@ fn check(index: &Index, model: &Model) {
             _ => None,
         });
         assert_eq!(found.sends, sends.collect::<Vec<_>>());
+        let ids = operations.iter().filter_map(|operation| match operation {
+            Change::Append(appended) => Some(appended.producer.clone()),
+            _ => None,
+        });
+        let found_ids = found.ids.iter().cloned().map(|id| id.map(|id| (id.producer, id.sequence)));
+        assert_eq!(found_ids.collect::<Vec<_>>(), ids.collect::<Vec<_>>());
         let acknowledged = operations.iter().filter_map(|operation| match operation {
             Change::Remove { stored, .. } => Some(*stored),
             _ => None,

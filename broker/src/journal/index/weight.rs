@@ -20,8 +20,8 @@ pub(crate) struct Weight {
 /// What a row takes beside its key and value: where each of them ends, in a leaf and in what is above it.
 const ROW: u64 = 16;
 
-/// The fields of a reference that each one has.
-const REFERENCE: u64 = 49;
+/// The fields of a reference that each one has, with the longest state.
+const REFERENCE: u64 = 57;
 
 pub(super) fn of_reference(reference: &Reference) -> u64 {
     let optional = u64::from(reference.expiration.is_some()) + u64::from(reference.large.is_some());

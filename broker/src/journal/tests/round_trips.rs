@@ -125,10 +125,11 @@ fn operation() -> impl Strategy<Value = StoreOperation> {
     let stored = || any::<u64>().prop_map(StoredId);
     let arrival = prop::sample::select(vec![Arrival::Sent, Arrival::MovedIn]);
     let reasons = vec![Removal::Acknowledged, Removal::DeadLettered, Removal::Expired, Removal::Discarded];
-    let state = (any::<u32>(), option::of(any::<u64>()), any::<bool>()).prop_map(
-        |(failed, not_before, conversion)| DeliveryState {
+    let state = (any::<u32>(), option::of((any::<u64>(), any::<u64>())), any::<bool>()).prop_map(
+        |(failed, delay, conversion)| DeliveryState {
             failed_deliveries: failed,
-            not_before: not_before.map(Timestamp),
+            not_before: delay.map(|(not_before, _)| Timestamp(not_before)),
+            since: Timestamp(delay.map_or(0, |(_, since)| since)),
             conversion_failed: conversion,
         },
     );

@@ -98,6 +98,7 @@ fn everything() -> RecordedFiles {
     let state = DeliveryState {
         failed_deliveries: 2,
         not_before: Some(Timestamp(1_000_000)),
+        since: Timestamp(999_000),
         conversion_failed: true,
     };
     run(&store, vec![StoreOperation::DeliveryState { stored: StoredId(11), state }]);

@@ -124,6 +124,7 @@ impl Filled {
 
     /// Sends until it is full.
     fn fill(&mut self) {
+        self.store.store.take_sends();
         for _ in 0..200_000 {
             let count = 1 + self.dice.below(self.case.together);
             let sent: Vec<_> = (0..count)
@@ -206,8 +207,12 @@ impl Filled {
 
     /// States are noted, and a message moves if there is room for that; nothing is lost by it either way.
     fn meddle(&mut self) {
-        let state =
-            DeliveryState { failed_deliveries: 2, not_before: Some(Timestamp(7)), conversion_failed: true };
+        let state = DeliveryState {
+            failed_deliveries: 2,
+            not_before: Some(Timestamp(7)),
+            since: Timestamp(6),
+            conversion_failed: true,
+        };
         for stored in self.live.clone() {
             self.store.ok(vec![StoreOperation::DeliveryState { stored: StoredId(stored), state }]);
         }
@@ -242,6 +247,7 @@ impl Filled {
             }
             self.drain(0);
             self.housekeep();
+            self.store.store.take_sends();
             let sent = vec![self.append(Arrival::Sent, None)];
             self.live.push(self.next - 1);
             self.store.ok(sent);

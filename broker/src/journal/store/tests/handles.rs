@@ -104,6 +104,7 @@ fn too_many_open_files_at_any_moment_refuse_by_name_and_lose_nothing() {
             run(stored, send(stored));
             if stored % 7 == 0 {
                 store.store.housekeep();
+                store.store.take_sends();
                 run(100 + stored, vec![append_of(100 + stored, 5_000, None, Arrival::Sent)]);
             }
         }
@@ -114,6 +115,7 @@ fn too_many_open_files_at_any_moment_refuse_by_name_and_lose_nothing() {
         scarce.allow(ENOUGH);
         store.store.housekeep();
         assert!(store.store.core.status.full().is_none(), "{handles} handles");
+        store.store.take_sends();
         store.ok(send(200));
         confirmed.push(200);
         for stored in &confirmed {

@@ -22,8 +22,12 @@ fn a_new_directory_is_empty_and_stays_so() {
 
 #[test]
 fn every_operation_is_there_after_every_kind_of_end() {
-    let state =
-        DeliveryState { failed_deliveries: 2, not_before: Some(Timestamp(50)), conversion_failed: true };
+    let state = DeliveryState {
+        failed_deliveries: 2,
+        not_before: Some(Timestamp(50)),
+        since: Timestamp(40),
+        conversion_failed: true,
+    };
     let run = || {
         let store = Stepwise::new();
         for stored in 1..=6 {
