@@ -1,7 +1,8 @@
 //! OpenWire, the wire format of ActiveMQ, as Corriere speaks it: versions 9 to 12, loose encoding, no cache.
 //!
 //! This crate is the codec and does no input or output itself. [`Frames`] cuts what was read into frames, [`WireFormat`]
-//! makes a [`Structure`] of a frame and bytes of a structure, and [`negotiation`] agrees with the peer on how.
+//! makes a [`Structure`] of a frame and bytes of a structure, [`negotiation`] agrees with the peer on how, and
+//! [`conversion`] stands between the messages of the wire and those of `corriere-core`.
 //!
 //! What each structure looks like on the wire is said once, in its description under [`structures`]: its fields in their
 //! order, of what kind each is, and in which versions it is there. Reading and writing follow from that.
@@ -29,6 +30,7 @@
 //! # }
 //! ```
 
+pub mod conversion;
 mod error;
 mod format;
 mod frame;

@@ -8,7 +8,7 @@ use crate::loose::{Fields, Nested, Reader, Writer, describe};
 use crate::structure::Structure;
 
 describe! {
-    /// A message as it stands on the wire.
+    /// A message as it stands on the wire. [`conversion`](crate::conversion) makes one of `corriere-core` of it.
     fields Message beside {
         /// What its body is; the structure's type says so.
         kind: MessageKind,
