@@ -27,7 +27,7 @@ pub enum ConversionError {
     /// The compressed body cannot be inflated.
     #[error("the compressed body of the message cannot be inflated: its bytes are damaged or end too early")]
     Compressed,
-    /// The compressed body has another length than it says.
+    /// The compressed body is shorter than it says.
     #[error("the compressed body of the message is said to have {announced} bytes and has {found}")]
     CompressedLength {
         /// What stands before it.

@@ -3,15 +3,20 @@
 //! | on the wire | in core |
 //! | --- | --- |
 //! | `destination`, `reply_to` | the headers; a name that core refuses is an error that says why |
-//! | `message_id` | the header; a text view that is no message id is passed over for the producer and its number |
-//! | `persistent`, `priority`, `timestamp`, `expiration`, `correlation_id`, `message_type` | the headers; a priority beyond 0 to 9 is the nearest of these, as in Java, and a time before 1970 is none |
-//! | `group_id`, `group_sequence`, `user_id`, `jmsx_group_first_for_consumer` | the properties `JMSXGroupID`, `JMSXGroupSeq`, `JMSXUserID`, `JMSXGroupFirstForConsumer` |
+//! | `message_id` | the header |
+//! | `persistent`, `priority`, `timestamp`, `expiration` | the headers |
+//! | `correlation_id`, `message_type` | the headers |
+//! | `group_id`, `group_sequence` | the properties `JMSXGroupID`, `JMSXGroupSeq` |
+//! | `user_id`, `jmsx_group_first_for_consumer` | the properties `JMSXUserID`, `JMSXGroupFirstForConsumer` |
 //! | `marshalled_properties` | the properties, named as they came |
 //! | `content` | the body, inflated where it is `compressed`; a Java object stays the bytes that it is |
-//! | a map or a list within properties or a body | [`Value::Bytes`](corriere_core::Value::Bytes), as [`nested_value`] says, and a map or a list again on the way out |
+//! | a map or a list in properties or a body | [`Value::Bytes`](corriere_core::Value::Bytes), see [`nested_value`] |
 //! | `redelivery_counter` of a dispatch | the delivery count, which is one more |
-//! | all others | nothing; [`Message::beyond_core`](crate::structures::Message::beyond_core) names those that are set |
+//! | all others | nothing; [`Message::beyond_core`](crate::structures::Message::beyond_core) names what is set |
 //!
+//! Numbers are taken as Java takes them: a priority beyond 0 to 9 is the nearest of these, and an expiration that is not
+//! after 1970 is none; a time stamp before 1970 is taken for 1970.
+//! A text view that is no message id is passed over for the producer and its number, and named as what is left over.
 //! What goes out is not compressed.
 
 mod body;

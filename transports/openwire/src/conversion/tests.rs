@@ -192,8 +192,21 @@ fn a_damaged_compressed_body_is_named() {
     let mut lying = compressed(Body::bytes("four"));
     let mut bytes = lying.content.take().unwrap().to_vec();
     bytes[3] = 5;
-    lying.content = Some(bytes.into());
+    lying.content = Some(bytes.clone().into());
     assert_eq!(lying.to_core(LIMITS), Err(ConversionError::CompressedLength { announced: 5, found: 4 }));
+    bytes[0] = 0xff;
+    lying.content = Some(bytes.into());
+    assert!(matches!(lying.to_core(LIMITS), Err(ConversionError::CompressedLength { found: 0, .. })));
+}
+
+/// Java compresses what its buffer has room for, and says how much of it is the body.
+#[test]
+fn of_a_compressed_bytes_body_as_much_is_taken_as_is_said() {
+    let mut padded = compressed(Body::bytes("body\0\0\0"));
+    let mut bytes = padded.content.take().unwrap().to_vec();
+    bytes[3] = 4;
+    padded.content = Some(bytes.into());
+    assert_eq!(padded.to_core(LIMITS).unwrap().body(), &Body::bytes("body"));
 }
 
 #[test]

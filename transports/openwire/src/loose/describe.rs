@@ -2,9 +2,10 @@
 
 /// Makes structures of what is said of them: a type, a name, and the fields in the order of the wire.
 ///
-/// A field is `name: Kind`, with the versions that have it in brackets where not all do: `client_id: Text [10..]`; so for a whole command. A
-/// `command` begins with its number and whether it wants an answer (`BaseCommand`); a `structure` does not; `fields` have
-/// no type of their own. What stands `beside` the fields is no field: whoever reads the type sets it.
+/// A field is `name: Kind`, with the versions that have it in brackets where not all do: `client_id: Text [10..]`. A
+/// command that not all versions have says so behind its name. A `command` begins with its number and whether it wants
+/// an answer (`BaseCommand`); a `structure` does not; `fields` have no type of their own. What stands `beside` the fields
+/// is no field: whoever reads the type sets it.
 macro_rules! describe {
     () => {};
     ($(#[$meta:meta])* command $type:literal $name:ident $([$of:expr])? { $($fields:tt)* } $($rest:tt)*) => {

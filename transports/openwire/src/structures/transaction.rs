@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transactions_read_as_java_writes_them() {
+    fn what_is_shown_tells_transactions_apart() {
         let connection_id = ConnectionId { value: "ID:host-1:1".into() };
         let local = TransactionId::Local(LocalTransactionId { value: 7, connection_id });
         assert_eq!(local.to_string(), "TX:ID:host-1:1:7");
