@@ -10,6 +10,9 @@ use crate::version::Version;
 /// How large a frame may be where nobody says otherwise: 100 MiB.
 pub const DEFAULT_MAXIMUM_FRAME_SIZE: usize = 100 * 1024 * 1024;
 
+/// The type of the null command.
+const NULL: u8 = 0;
+
 /// How one connection encodes, in both directions.
 ///
 /// [`WireFormat::default`] is what the first frame of each side, a
@@ -58,18 +61,17 @@ impl WireFormat {
     pub fn decode(&self, frame: &Bytes) -> Result<Option<Structure>, DecodeError> {
         let mut reader = Reader::new(frame, *self);
         let data_type = reader.u8()?;
-        let structure = match data_type {
-            0 => None,
-            _ => Some(Structure::read_as(data_type, &mut reader).map_err(|error| {
-                Structure::name_of(data_type).map_or(error.clone(), |name| error.within(name))
-            })?),
-        };
+        Self::decode_rest(data_type, &mut reader).map_err(|error| match Structure::name_of(data_type) {
+            Some(name) => error.within(name),
+            None => error,
+        })
+    }
+
+    fn decode_rest(data_type: u8, reader: &mut Reader<'_>) -> Result<Option<Structure>, DecodeError> {
+        let structure = if data_type == NULL { None } else { Some(Structure::read_as(data_type, reader)?) };
         match reader.left() {
             0 => Ok(structure),
-            left => {
-                let error = DecodeError::new(reader.offset(), DecodeFault::Trailing { left });
-                Err(structure.map_or(error.clone(), |structure| error.within(structure.name())))
-            }
+            left => Err(reader.fault(0, DecodeFault::Trailing { left })),
         }
     }
 

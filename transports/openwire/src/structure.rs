@@ -75,7 +75,9 @@ macro_rules! structures {
 
             fn read_as(data_type: u8, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
                 match data_type {
-                    $($name::TYPE if $name::is_in(reader.version()) => Nested::read_as(data_type, reader).map(Box::new).map(Self::$name),)*
+                    $($name::TYPE if $name::is_in(reader.version()) => {
+                        Nested::read_as(data_type, reader).map(Box::new).map(Self::$name)
+                    })*
                     $(_ if $family::accepts(data_type) => {
                         Nested::read_as(data_type, reader).map(Box::new).map(Self::$family)
                     })*
@@ -106,11 +108,13 @@ macro_rules! structures {
                     $(|source| Self::$name(Box::new(Nested::sample_any(source))),)*
                     $(|source| Self::$family(Box::new(Nested::sample_any(source))),)*
                 ];
-                let picked = known[source.below(known.len())](source);
-                if matches!(&picked, Self::BrokerSubscriptionInfo(_) if !BrokerSubscriptionInfo::is_in(source.version())) {
-                    return Self::KeepAliveInfo(Box::default());
+                match known[source.below(known.len())](source) {
+                    // Another one for what this version does not have.
+                    $(Self::$name(_) if !$name::is_in(source.version()) => {
+                        Self::KeepAliveInfo(Box::default())
+                    })*
+                    picked => picked,
                 }
-                picked
             }
         }
 
@@ -130,52 +134,52 @@ macro_rules! structures {
 
 structures! {
     [
-    WireFormatInfo,
-    BrokerInfo,
-    ConnectionInfo,
-    SessionInfo,
-    ConsumerInfo,
-    ProducerInfo,
-    TransactionInfo,
-    DestinationInfo,
-    RemoveSubscriptionInfo,
-    KeepAliveInfo,
-    ShutdownInfo,
-    RemoveInfo,
-    ControlCommand,
-    FlushCommand,
-    ConnectionError,
-    ConsumerControl,
-    ConnectionControl,
-    ProducerAck,
-    MessagePull,
-    MessageDispatch,
-    MessageAck,
-    Response,
-    ExceptionResponse,
-    DataResponse,
-    DataArrayResponse,
-    IntegerResponse,
-    DiscoveryEvent,
-    JournalTopicAck,
-    JournalQueueAck,
-    JournalTrace,
-    JournalTransaction,
-    SubscriptionInfo,
-    PartialCommand,
-    LastPartialCommand,
-    ReplayCommand,
-    MessageDispatchNotification,
-    NetworkBridgeFilter,
-    BrokerSubscriptionInfo,
-    MessageId,
-    LocalTransactionId,
-    XaTransactionId,
-    ConnectionId,
-    SessionId,
-    ConsumerId,
-    ProducerId,
-    BrokerId,
+        WireFormatInfo,
+        BrokerInfo,
+        ConnectionInfo,
+        SessionInfo,
+        ConsumerInfo,
+        ProducerInfo,
+        TransactionInfo,
+        DestinationInfo,
+        RemoveSubscriptionInfo,
+        KeepAliveInfo,
+        ShutdownInfo,
+        RemoveInfo,
+        ControlCommand,
+        FlushCommand,
+        ConnectionError,
+        ConsumerControl,
+        ConnectionControl,
+        ProducerAck,
+        MessagePull,
+        MessageDispatch,
+        MessageAck,
+        Response,
+        ExceptionResponse,
+        DataResponse,
+        DataArrayResponse,
+        IntegerResponse,
+        DiscoveryEvent,
+        JournalTopicAck,
+        JournalQueueAck,
+        JournalTrace,
+        JournalTransaction,
+        SubscriptionInfo,
+        PartialCommand,
+        LastPartialCommand,
+        ReplayCommand,
+        MessageDispatchNotification,
+        NetworkBridgeFilter,
+        BrokerSubscriptionInfo,
+        MessageId,
+        LocalTransactionId,
+        XaTransactionId,
+        ConnectionId,
+        SessionId,
+        ConsumerId,
+        ProducerId,
+        BrokerId,
     ]
     families [Message, Destination,]
 }

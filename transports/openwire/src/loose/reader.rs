@@ -32,10 +32,6 @@ impl<'a> Reader<'a> {
         self.format.stack_traces
     }
 
-    pub(crate) fn offset(&self) -> usize {
-        self.offset
-    }
-
     pub(crate) fn left(&self) -> usize {
         self.bytes.len().saturating_sub(self.offset)
     }

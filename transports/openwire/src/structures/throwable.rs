@@ -62,8 +62,8 @@ macro_rules! java_exceptions {
             #[must_use]
             pub fn of_class(class: &str) -> Option<Self> {
                 // Nothing but the name of the package differs.
-                let class = class.strip_prefix("jakarta.").map(|rest| format!("javax.{rest}")).unwrap_or(class.to_owned());
-                match class.as_str() {
+                let old = class.strip_prefix("jakarta.").map(|rest| format!("javax.{rest}"));
+                match old.as_deref().unwrap_or(class) {
                     $($class => Some(Self::$name),)*
                     _ => None,
                 }
