@@ -1,0 +1,137 @@
+//! Reads primitive values.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Primitive, PrimitiveLimits, PrimitiveMap};
+use crate::error::{DecodeError, DecodeFault};
+use crate::format::WireFormat;
+use crate::loose::Reader;
+
+pub(super) fn map(bytes: &Bytes, limits: PrimitiveLimits) -> Result<Option<PrimitiveMap>, DecodeError> {
+    let mut values = Values::new(bytes, limits);
+    let map = values.deeper(Values::map)?;
+    values.finish()?;
+    Ok(map)
+}
+
+pub(super) fn all(bytes: &Bytes, limits: PrimitiveLimits) -> Result<Vec<Primitive>, DecodeError> {
+    let mut values = Values::new(bytes, limits);
+    let mut all = Vec::new();
+    while values.reader.left() > 0 {
+        all.push(values.value()?);
+    }
+    Ok(all)
+}
+
+struct Values<'a> {
+    reader: Reader<'a>,
+    limits: PrimitiveLimits,
+    depth: usize,
+    memory: usize,
+}
+
+impl<'a> Values<'a> {
+    fn new(bytes: &'a Bytes, limits: PrimitiveLimits) -> Self {
+        Self { reader: Reader::new(bytes, WireFormat::default()), limits, depth: 0, memory: 0 }
+    }
+
+    fn finish(&self) -> Result<(), DecodeError> {
+        match self.reader.left() {
+            0 => Ok(()),
+            left => Err(self.reader.fault(0, DecodeFault::Trailing { left })),
+        }
+    }
+
+    fn map(&mut self) -> Result<Option<PrimitiveMap>, DecodeError> {
+        /// A name's length and a tag.
+        const LEAST: usize = 3;
+        let Some(count) = self.reader.nullable_length(LEAST)? else {
+            return Ok(None);
+        };
+        self.bounded(count, "entries", self.limits.entries)?;
+        let mut map = PrimitiveMap::default();
+        for _ in 0..count {
+            let length = self.reader.u16()?;
+            let name = self.text(length.into())?;
+            // The name's place in the map, and the counts before its text.
+            self.charge(size_of::<(Arc<str>, Primitive)>())?;
+            map.0.push((name, self.value()?));
+        }
+        Ok(Some(map))
+    }
+
+    fn list(&mut self) -> Result<Vec<Primitive>, DecodeError> {
+        let count = self.reader.length(1)?;
+        let mut list = Vec::new();
+        for _ in 0..count {
+            list.push(self.value()?);
+        }
+        Ok(list)
+    }
+
+    fn value(&mut self) -> Result<Primitive, DecodeError> {
+        self.charge(size_of::<Primitive>())?;
+        let reader = &mut self.reader;
+        Ok(match reader.u8()? {
+            0 => Primitive::Null,
+            1 => Primitive::Boolean(reader.flag()?),
+            2 => Primitive::Byte(reader.i8()?),
+            3 => Primitive::Char(reader.u16()?),
+            4 => Primitive::Short(reader.i16()?),
+            5 => Primitive::Int(reader.i32()?),
+            6 => Primitive::Long(reader.i64()?),
+            7 => Primitive::Double(f64::from_be_bytes(reader.array()?)),
+            8 => Primitive::Float(f32::from_be_bytes(reader.array()?)),
+            9 => {
+                let length = reader.u16()?;
+                Primitive::String(self.text(length.into())?)
+            }
+            10 => {
+                let length = reader.length(1)?;
+                self.bounded(length, "bytes of an array", self.limits.bytes)?;
+                Primitive::Bytes(self.reader.shared(length)?)
+            }
+            11 => self.deeper(Self::map)?.map_or(Primitive::Null, Primitive::Map),
+            12 => Primitive::List(self.deeper(Self::list)?),
+            13 => {
+                let length = reader.length(1)?;
+                Primitive::String(self.text(length)?)
+            }
+            tag => return Err(reader.fault(1, DecodeFault::UnknownTag { tag })),
+        })
+    }
+
+    fn text(&mut self, length: usize) -> Result<Arc<str>, DecodeError> {
+        self.bounded(length, "bytes of a text", self.limits.bytes)?;
+        self.charge(length)?;
+        self.reader.text(length)
+    }
+
+    fn deeper<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        if self.depth == self.limits.depth {
+            return Err(self.reader.fault(1, DecodeFault::TooDeep { maximum: self.limits.depth }));
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn bounded(&self, count: usize, what: &'static str, maximum: usize) -> Result<(), DecodeError> {
+        if count <= maximum {
+            return Ok(());
+        }
+        Err(self.reader.fault(0, DecodeFault::TooMuch { count, what, maximum }))
+    }
+
+    /// Says that `bytes` more of memory are about to be taken.
+    fn charge(&mut self, bytes: usize) -> Result<(), DecodeError> {
+        self.memory = self.memory.saturating_add(bytes);
+        self.bounded(self.memory, "bytes of memory", self.limits.memory)
+    }
+}
