@@ -33,6 +33,10 @@ use crate::data::Data;
 use crate::reader::Input;
 use crate::run::RunError;
 
+/// A message is freed by another thread than has made it, for which the system's allocator may need a lock.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[corriere::main]
 async fn main() -> ExitCode {
     match run(&Arguments::parse()).await {
