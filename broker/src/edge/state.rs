@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use corriere_core::provider::{
-    Command, Confirmation, Confirmer, DeliverySink, Dispatch, Event, ProviderError, Receipt,
+    Command, Confirmation, Confirmer, ConnectOptions, DeliverySink, Dispatch, Event, ProviderError, Receipt,
 };
 use corriere_core::{ConnectionId, Timestamp};
 
@@ -26,7 +26,7 @@ pub(super) struct State {
     pub(super) taken: Vec<Posted>,
     /// The command of the call that steps, and its outcome once it is known.
     own: Option<(Ticket, Option<Outcome>)>,
-    pub(super) last_connection: u64,
+    last_connection: u64,
     pub(super) last_ticket: u64,
     /// Whether it was said once that memory, or the store, is full.
     pub(super) has_warned_of_memory: bool,
@@ -95,6 +95,30 @@ impl State {
             stopped: None,
             store_is: StoreIs::Open,
         }
+    }
+
+    /// Takes in a connection, and says under which key and with which identity.
+    pub(super) fn link(
+        &mut self,
+        options: ConnectOptions,
+        sink: Arc<dyn DeliverySink>,
+    ) -> Result<(ConnectionKey, ConnectionId), ProviderError> {
+        if let Some(error) = &self.stopped {
+            return Err(error.clone());
+        }
+        let ConnectOptions { connection: identity, client_id, .. } = options;
+        if let Some(client_id) = &client_id
+            && let Some(holder) = self.links.values().find(|link| link.client_id.as_ref() == Some(client_id))
+        {
+            return Err(ProviderError::ClientIdInUse {
+                client_id: client_id.to_string(),
+                holder: holder.identity.to_string(),
+            });
+        }
+        self.last_connection += 1;
+        let connection = ConnectionKey(self.last_connection);
+        self.links.insert(connection, Link { sink, client_id, identity: identity.clone() });
+        Ok((connection, identity))
     }
 
     /// What the machine is to be given of something that was posted; `None` where it is over with an answer.

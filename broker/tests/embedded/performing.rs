@@ -107,7 +107,7 @@ async fn what_a_sink_sends_from_within_arrives_in_its_order() {
     assert_eq!(sink.kept.sequences(), [1, 2, 3, 4]);
 }
 
-/// As many effects as one call may perform.
+/// As many deliveries as one call may make here; it takes 256 inputs and effects, several for each of them.
 const TURN: u64 = 64;
 
 thread_local! {
