@@ -11,10 +11,9 @@ use super::room::Asking;
 use super::segments::Segments;
 use super::store::Core;
 use super::writer::{Claim, Unsynced, WriteError, Writer, Written};
-use crate::files::DataFile;
+use crate::files::{DataFile, is_full};
 use crate::store::{Safety, StoreError, StoreOperation, StoreTransaction};
 use std::collections::HashMap;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -432,9 +431,4 @@ fn left_incomplete(change: &Change) -> Option<StoreTransaction> {
         Change::Prepare(_) | Change::Commit(_) => None,
         other => transaction_of(other),
     }
-}
-
-/// Whether there was no room, which is no failure.
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -6,13 +6,14 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::checkpoint::{Checkpoint, Place};
-use super::committer::{Done, is_full};
+use super::committer::Done;
 use super::index::{Changes, Weight};
 use super::lsn::Lsn;
 use super::pending::{Batch, Waiting};
 use super::segments::Segments;
 use super::status::lock;
 use super::store::Core;
+use crate::files::is_full;
 use crate::store::{StoreError, StoredId};
 
 /// Spares that are kept ready beyond those that are kept back, once much is written.

@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use super::attempts::Attempts;
 use super::checkpoint::{Checkpoint, CheckpointError, Place};
-use super::committer::is_full;
 use super::directory::Directory;
 use super::error::OpenError;
 use super::hold::Hold;
@@ -19,7 +18,7 @@ use super::room::Room;
 use super::scan::{Tail, check_lengths, scan};
 use super::segments::Segments;
 use super::writer::Writer;
-use crate::files::FileSystem;
+use crate::files::{FileSystem, is_full};
 use crate::store::Recovered;
 
 /// How often it is told how far the reading has come.

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::checkpoint::Extent;
-use super::committer::is_full;
 use super::index::Weight;
 use super::segments::Segments;
 use super::status::lock;
 use super::store::Core;
+use crate::files::is_full;
 
 /// What a checkpoint may take at most, and so how long its file has to be before any is needed.
 ///

@@ -4,8 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::files::DataFile;
-use crate::journal::segments::fill_with_zeros;
+use crate::files::{DataFile, fill_with_zeros};
 use crate::journal::status::lock;
 
 /// What redb has the length of its file in: it refuses one that is no multiple of it.
