@@ -484,10 +484,14 @@ impl Segments {
         spare.map_or(Ok(false), |spare| self.files.remove(&spare).map(|()| true))
     }
 
+    /// Where a segment ends, or would end were it not cut short.
+    pub(crate) fn whole_end(&self, segment: &Segment) -> Lsn {
+        Lsn(segment.base.0 + segment.length.max(self.max_file_length))
+    }
+
     /// The segment that has this place, or should have it were it not cut short; or the file that is missing.
     pub(crate) fn locate(&self, lsn: Lsn) -> Result<Segment, PathBuf> {
-        let has = |segment: &Segment| lsn.0 - segment.base.0 < segment.length.max(self.max_file_length);
-        self.containing(lsn).filter(has).ok_or_else(|| self.expected(lsn))
+        self.containing(lsn).filter(|segment| lsn < self.whole_end(segment)).ok_or_else(|| self.expected(lsn))
     }
 
     /// Where a segment that is not there should be. Bases are multiples of the length unless that was changed.

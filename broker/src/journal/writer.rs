@@ -97,7 +97,7 @@ impl Writer {
         }
         let mut active = None;
         if let Some(segment) = segments.containing(end)
-            && end.0 - segment.base.0 <= segment.length.max(segments.max_file_length())
+            && end <= segments.whole_end(&segment)
         {
             let segment = segments.lengthen(segment)?;
             let file = segments.file(segment.base)?;
