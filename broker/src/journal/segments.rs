@@ -1,5 +1,7 @@
 //! The files of the journal.
 
+mod large;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -381,59 +383,6 @@ impl Segments {
             }
             other => other,
         }
-    }
-
-    /// The files of large messages, with the bytes of each.
-    pub(crate) fn large_files(&self) -> Vec<(StoredId, u64)> {
-        self.lock().large.iter().map(|(stored, length)| (*stored, *length)).collect()
-    }
-
-    /// Where the rest of a large message is.
-    pub(crate) fn large_path(&self, stored: StoredId) -> PathBuf {
-        self.directory.join(format!("{:016x}.large", stored.0))
-    }
-
-    /// The file of a large message.
-    pub(super) fn large_file(&self, stored: StoredId) -> io::Result<Arc<dyn DataFile>> {
-        self.open_file(&self.large_path(stored), self.mode)
-    }
-
-    /// Writes the file of a large message and syncs it, but not its name.
-    ///
-    /// # Errors
-    /// What the operating system says; what was written of it is removed.
-    pub(super) fn write_large(&self, stored: StoredId, bytes: &[u8]) -> io::Result<()> {
-        self.check_hold()?;
-        let path = self.large_path(stored);
-        let write = || {
-            // One may be there that nobody knows any more.
-            let file = self.open_file(&path, OpenMode::Any)?;
-            file.set_len(0)?;
-            file.write_all_at(bytes, 0)?;
-            file.sync_data()
-        };
-        if let Err(error) = write() {
-            let _ = self.files.remove(&path);
-            return Err(error);
-        }
-        self.lock().large.insert(stored, bytes.len() as u64);
-        Ok(())
-    }
-
-    /// Makes the names of large files durable.
-    pub(super) fn sync_names(&self) -> io::Result<()> {
-        self.with_handles(|| self.files.sync_directory(&self.directory))
-    }
-
-    /// Removes the file of a large message; one that is not there is passed over.
-    pub(crate) fn remove_large(&self, stored: StoredId) -> io::Result<()> {
-        let removed = self.files.remove(&self.large_path(stored));
-        let gone = removed.as_ref().err().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
-        if removed.is_ok() || gone {
-            self.lock().large.remove(&stored);
-            return Ok(());
-        }
-        removed
     }
 
     /// Lets segments and large files have so many bytes before nothing is sent any more; never less than two segments.
