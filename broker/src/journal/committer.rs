@@ -7,7 +7,6 @@ use super::index::Weight;
 use super::lsn::Lsn;
 use super::pending::{Batch, Refused, Waiting};
 use super::recovery;
-use super::room::Asking;
 use super::segments::Segments;
 use super::store::Core;
 use super::writer::{Claim, Unsynced, WriteError, Writer, Written};
@@ -341,8 +340,7 @@ impl Committer {
     fn write(&mut self, core: &Core, parts: &[Encoded], claim: Claim) -> Attempted {
         let mut added = Weight::default();
         parts.iter().for_each(|part| added += part.weight());
-        let asking = if claim == Claim::Sends { Asking::Sends } else { Asking::Others };
-        if let Err(error) = core.room.admit(core, added, asking) {
+        if let Err(error) = core.room.admit(core, added, claim) {
             let path = recovery::checkpoint_path(&core.options.directory);
             if is_full(&error) {
                 return Attempted::Full(format!("{}: it needs room to grow, and {error}", path.display()));

@@ -9,6 +9,7 @@ use super::index::Weight;
 use super::segments::Segments;
 use super::status::lock;
 use super::store::Core;
+use super::writer::Claim;
 use crate::files::is_full;
 
 /// What a checkpoint may take at most, and so how long its file has to be before any is needed.
@@ -35,15 +36,6 @@ struct State {
     fresh: u64,
 }
 
-/// For whom room is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asking {
-    /// What is sent leaves some for what has to be written when nothing can be sent any more.
-    Sends,
-    /// Acknowledgements within transactions, and dead letters.
-    Others,
-}
-
 /// What a checkpoint without anything needs, and what each has beside its rows.
 const LEAST: u64 = 160 << 10;
 
@@ -60,24 +52,26 @@ impl Room {
         Self { extent, state: Mutex::new(state), left: AtomicU64::new(0) }
     }
 
-    /// Has room for what may add so much to the index, or makes it.
+    /// Has room for what may add so much to the index, or makes it. What is sent leaves some for what has to be written when
+    /// nothing can be sent any more: acknowledgements within transactions, and dead letters.
     ///
     /// # Errors
     /// [`io::ErrorKind::StorageFull`] when there is none; what else the operating system says.
-    pub(crate) fn admit(&self, core: &Core, added: Weight, asking: Asking) -> io::Result<()> {
+    pub(crate) fn admit(&self, core: &Core, added: Weight, claim: Claim) -> io::Result<()> {
         let asked = most_needed(added);
         if asked == 0 {
             return Ok(());
         }
+        let is_sent = claim == Claim::Sends;
         // Only who writes the journal comes here, one at a time.
         let left = self.left.load(Ordering::Relaxed);
-        if asking == Asking::Sends && asked <= left {
+        if is_sent && asked <= left {
             self.left.store(left - asked, Ordering::Relaxed);
             return Ok(());
         }
         let wanted = |weight| {
             let needed = self.needed(weight) + asked;
-            needed + if asking == Asking::Sends { spared(needed) } else { 0 }
+            needed + if is_sent { spared(needed) } else { 0 }
         };
         // As long as there is much room, it is not worth while to enter what was written before.
         let most = wanted(core.ledger.greatest_weight());
