@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::files::{Fault, Operation};
+use crate::journal::index::Weight;
+use crate::journal::writer::Claim;
 
 /// Sends until there is no room; the names of those that were confirmed.
 fn fill(store: &Stepwise, from: u64) -> Vec<u64> {
@@ -368,4 +370,19 @@ fn an_acknowledgement_that_waits_for_room_goes_on_by_itself() {
         assert_eq!(outcome.recv_timeout(Duration::from_secs(60)).expect("it does not hang"), Ok(()));
     }
     store.close();
+}
+
+#[test]
+fn what_ends_messages_does_not_leave_to_sends_what_they_leave_to_others() {
+    let most_sent = |after_an_end: bool| {
+        let store = Stepwise::new();
+        store.store.housekeep();
+        store.files.fill();
+        let core = &store.store.core;
+        let admits =
+            |others, claim| core.room.admit(core, Weight { others, ..Weight::default() }, claim).is_ok();
+        assert!(!after_an_end || admits(1, Claim::Ends));
+        (1..1_000).rev().map(|kib| kib << 10).find(|others| admits(*others, Claim::Sends)).unwrap_or(0)
+    };
+    assert_eq!(most_sent(true), most_sent(false));
 }
