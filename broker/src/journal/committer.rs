@@ -8,10 +8,11 @@ use super::lsn::Lsn;
 use super::pending::{Batch, Refused, Waiting};
 use super::recovery;
 use super::segments::Segments;
+use super::status::lock;
 use super::store::Core;
 use super::writer::{Claim, Unsynced, WriteError, Writer, Written};
 use crate::files::{DataFile, is_full};
-use crate::store::{Safety, StoreError, StoreOperation, StoreTransaction};
+use crate::store::{Safety, StoreError, StoreTransaction};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -152,7 +153,7 @@ impl Committer {
                 Attempted::Written => return outcomes,
                 Attempted::Full(reason) => {
                     core.status.set_full(&reason);
-                    core.housekeeper.look();
+                    core.housekeeper.wake(false);
                     offered = owners.into_iter().zip(taken).collect();
                 }
                 Attempted::Failed(error) => {
@@ -242,8 +243,7 @@ impl Committer {
                     Change::Prepare(xid) => Some(StoreTransaction::Distributed(xid.clone())),
                     _ => None,
                 };
-                let rollback = ended.map(|id| Encoded::new(&[StoreOperation::Rollback(id)], core.large_from));
-                if let Some(Ok(rollback)) = rollback {
+                if let Some(rollback) = ended.and_then(|id| Encoded::rollback(id, core.large_from)) {
                     owners.push(None);
                     taken.push(rollback);
                 }
@@ -261,7 +261,7 @@ impl Committer {
         if let Some(full) = &full {
             core.status.refuse_sends(full);
         }
-        full.or_else(|| part.changes().find_map(broken).filter(|_| !self.broken.is_empty()))
+        full.or_else(|| part.changes().find_map(broken))
     }
 
     fn fail_part(
@@ -290,9 +290,7 @@ impl Committer {
         if self.owed.is_empty() || core.status.has_failed() {
             return;
         }
-        let rollback = |id: &StoreTransaction| {
-            Encoded::new(&[StoreOperation::Rollback(id.clone())], core.large_from).ok()
-        };
+        let rollback = |id: &StoreTransaction| Encoded::rollback(id.clone(), core.large_from);
         let rollbacks: Vec<_> = self.owed.iter().filter_map(rollback).collect();
         if let Attempted::Written = self.write(core, &rollbacks, Claim::Ends) {
             for transaction in std::mem::take(&mut self.owed) {
@@ -395,9 +393,35 @@ impl Committer {
     }
 }
 
+impl Core {
+    /// The committer's turn. Where not even what is kept back has room, a checkpoint frees the segments that have only what it
+    /// knows, if there may be one now; what finds no room all the same is put off.
+    pub(crate) fn write_making_room(&self, batch: &mut Batch, may_checkpoint: bool) -> Done {
+        let mut done = lock(&self.committer).turn(self, batch, false);
+        while !batch.waiting.is_empty() && may_checkpoint {
+            if let Err(error) = self.checkpoint() {
+                tracing::debug!(%error, "no checkpoint could be written, and so no room be made");
+            }
+            let waiting = batch.waiting.len();
+            done.append(lock(&self.committer).turn(self, batch, false));
+            if batch.waiting.len() == waiting {
+                done.append(lock(&self.committer).turn(self, batch, true));
+                break;
+            }
+        }
+        if !batch.waiting.is_empty()
+            && let Some(mut refused) = self.pending.put_off(std::mem::take(batch), !may_checkpoint)
+        {
+            let error = self.status.full().unwrap_or_else(|| StoreError::Full { reason: "it ends".into() });
+            done.append(Done::failed(&mut refused, &error));
+        }
+        done
+    }
+}
+
 impl Done {
     /// What came of a later turn.
-    pub(crate) fn append(&mut self, later: Self) {
+    fn append(&mut self, later: Self) {
         self.finished.extend(later.finished);
         // It has all that is written and not synced.
         self.unsynced = later.unsynced.or(self.unsynced.take());

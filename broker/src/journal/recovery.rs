@@ -11,7 +11,7 @@ use super::directory::Directory;
 use super::error::OpenError;
 use super::hold::Hold;
 use super::index::{Index, Saved};
-use super::keeper::write_making_room;
+use super::keeper::write_checkpoint;
 use super::lsn::Lsn;
 use super::options::JournalOptions;
 use super::room::Room;
@@ -105,7 +105,7 @@ pub(super) fn open(
     let mut changes = index.take_changes();
     let dead_segments = std::mem::take(&mut changes.dead_segments);
     let checkpoint_path = directory.checkpoint();
-    let written = write_making_room(&mut checkpoint, &segments, 0, changes, place);
+    let written = write_checkpoint(&mut checkpoint, &segments, 0, changes, place);
     written.map_err(|error| {
         let path = checkpoint_path.clone();
         if is_full(&error) { OpenError::NoRoom { path, error } } else { OpenError::Io { path, error } }

@@ -221,7 +221,7 @@ impl Core {
                 let transactions = operations.iter().filter_map(left_incomplete);
                 // What has no record for its own name has none at all, nor ever an end.
                 let has_records = |transaction: &StoreTransaction| {
-                    Encoded::new(&[StoreOperation::Rollback(transaction.clone())], self.large_from).is_ok()
+                    Encoded::rollback(transaction.clone(), self.large_from).is_some()
                 };
                 let transactions = transactions.filter(has_records).collect();
                 let refused = Box::new(Refused { error, transactions });
