@@ -29,7 +29,7 @@ async fn fill(home: &Home, broker: &Running, to: &Destination, round: usize) -> 
     for producer in 0..PRODUCERS {
         let (session, to) = (broker.session(Auto).await, to.clone());
         producers.spawn(async move {
-            let options = SendOptions { deadline: Some(Duration::from_secs(1)), ..SendOptions::default() };
+            let options = SendOptions { deadline: Some(Duration::from_secs(2)), ..SendOptions::default() };
             let mut confirmed = Vec::new();
             for number in 1.. {
                 let name = format!("r{round}p{producer}n{number}");
@@ -42,16 +42,8 @@ async fn fill(home: &Home, broker: &Running, to: &Destination, round: usize) -> 
             confirmed
         });
     }
-    let mut confirmed = BTreeSet::new();
-    loop {
-        tokio::select! {
-            producer = producers.join_next() => match producer {
-                Some(names) => confirmed.extend(names.unwrap()),
-                None => return confirmed,
-            },
-            () = tokio::time::sleep(Duration::from_millis(20)) => home.clock.advance(Duration::from_millis(100)),
-        }
-    }
+    let producers = home.passing_time(producers.join_all()).await;
+    producers.into_iter().flatten().collect()
 }
 
 /// Takes up to so many; none of their acknowledgements may be refused.

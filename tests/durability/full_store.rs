@@ -28,17 +28,7 @@ async fn send(home: &Home, session: &Session, to: &Destination, name: &str) -> R
     let options = SendOptions { deadline: Some(Duration::from_secs(2)), ..SendOptions::default() };
     let message = eight_kilobytes(name);
     let send = session.send(to, &message, &options);
-    within(passing_time(home, send)).await.map(drop)
-}
-
-async fn passing_time<F: Future>(home: &Home, future: F) -> F::Output {
-    tokio::pin!(future);
-    loop {
-        tokio::select! {
-            outcome = &mut future => return outcome,
-            () = tokio::time::sleep(Duration::from_millis(25)) => home.clock.advance(Duration::from_millis(250)),
-        }
-    }
+    within(home.passing_time(send)).await.map(drop)
 }
 
 /// Sends as often as it takes.
@@ -226,7 +216,7 @@ async fn one_send_that_found_no_room_makes_the_commit_a_rollback() {
         })
         .collect();
     for send in sends {
-        if let Err(error) = within(passing_time(&home, send)).await.unwrap() {
+        if let Err(error) = within(home.passing_time(send)).await.unwrap() {
             assert!(is_full(&error), "{error:?}");
         }
     }

@@ -4,9 +4,23 @@ use std::time::Duration;
 
 use corriere_core::AcknowledgeMode::{Auto, Transacted};
 use corriere_core::provider::{Cause, CauseKind};
-use corriere_core::{Clock, Release, Timestamp};
+use corriere_core::{Clock, Destination, Release, Timestamp};
 
 use crate::support::{End, Home, firsts, nth, queue, see, within};
+
+/// What a broker leaves that came to its end while the first of its messages waited for a minute.
+async fn ended_in_a_delay(end: End, q: &Destination, messages: usize) -> Home {
+    let mut home = Home::recorded();
+    home.settings.redelivery.initial_delay = Duration::from_secs(60);
+    let broker = home.start();
+    broker.send(q, 1..=messages).await;
+    let session = broker.session(Transacted).await;
+    let consumer = session.create_consumer(q).await.unwrap();
+    see(&consumer, 1).await;
+    within(session.rollback()).await.unwrap();
+    home.end(broker, end);
+    home
+}
 
 #[tokio::test]
 async fn a_delay_goes_on_where_it_was_and_ends_when_it_should() {
@@ -37,16 +51,8 @@ async fn a_delay_goes_on_where_it_was_and_ends_when_it_should() {
 #[tokio::test]
 async fn a_delay_is_no_longer_than_it_was_when_the_clock_is_set_back_meanwhile() {
     for end in [End::Stop, End::Kill] {
-        let mut home = Home::recorded();
-        home.settings.redelivery.initial_delay = Duration::from_secs(60);
         let q = queue("q");
-        let broker = home.start();
-        broker.send(&q, 1..=1).await;
-        let session = broker.session(Transacted).await;
-        let consumer = session.create_consumer(&q).await.unwrap();
-        see(&consumer, 1).await;
-        within(session.rollback()).await.unwrap();
-        home.end(broker, end);
+        let mut home = ended_in_a_delay(end, &q, 1).await;
         home.clock = Clock::manual(Timestamp(home.clock.now().0 - 7 * 24 * 60 * 60 * 1_000));
         // The second start in the past has it from the checkpoint.
         let broker = home.start();
@@ -63,16 +69,8 @@ async fn a_delay_is_no_longer_than_it_was_when_the_clock_is_set_back_meanwhile()
 #[tokio::test]
 async fn a_delay_that_ended_while_the_broker_was_down_holds_up_nothing() {
     for end in [End::Stop, End::Kill] {
-        let mut home = Home::recorded();
-        home.settings.redelivery.initial_delay = Duration::from_secs(60);
         let q = queue("q");
-        let broker = home.start();
-        broker.send(&q, 1..=2).await;
-        let session = broker.session(Transacted).await;
-        let consumer = session.create_consumer(&q).await.unwrap();
-        see(&consumer, 1).await;
-        within(session.rollback()).await.unwrap();
-        home.end(broker, end);
+        let home = ended_in_a_delay(end, &q, 2).await;
         home.clock.advance(Duration::from_secs(61));
         let broker = home.start();
         assert_eq!(broker.drain(&q).await, [nth("m1", 2), nth("m2", 1)], "{end:?}");

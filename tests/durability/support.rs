@@ -128,7 +128,6 @@ impl Home {
     }
 
     pub(crate) fn start(&self) -> Running {
-        // Whoever was here before may need a moment to let go of the lock.
         let store = self.open().unwrap_or_else(|error| panic!("{error}"));
         self.start_on(store)
     }
@@ -154,6 +153,17 @@ impl Home {
     pub(crate) fn restart(&mut self, running: Running, end: End) -> Running {
         self.end(running, end);
         self.start()
+    }
+
+    /// Lets the broker's time pass, ten times as fast as it does, until something is complete.
+    pub(crate) async fn passing_time<F: Future>(&self, future: F) -> F::Output {
+        tokio::pin!(future);
+        loop {
+            tokio::select! {
+                outcome = &mut future => return outcome,
+                () = tokio::time::sleep(Duration::from_millis(25)) => self.clock.advance(Duration::from_millis(250)),
+            }
+        }
     }
 
     fn journal(&self) -> PathBuf {

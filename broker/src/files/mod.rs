@@ -177,6 +177,11 @@ pub enum LockError {
     Io(#[from] io::Error),
 }
 
+/// Whether there was no room, which is no failure where nothing was written yet.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// Whether there were too many open files, of this process or of the system: nothing was done, and it can be tried again.
 pub(crate) fn is_out_of_handles(error: &io::Error) -> bool {
     // EMFILE and ENFILE have no kind of their own.
@@ -192,6 +197,21 @@ pub(crate) fn write_anew(file: &dyn DataFile, range: std::ops::Range<u64>) -> io
         let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
         file.read_exact_at(&mut bytes, at)?;
         file.write_all_at(&bytes, at)?;
+        at += length;
+    }
+    Ok(())
+}
+
+/// Writes zeros between two places, so that what is written there later needs no room.
+pub(crate) fn fill_with_zeros(file: &dyn DataFile, from: u64, to: u64) -> io::Result<()> {
+    // The page cache keeps what is written at once in pieces of up to its size, and Linux's ext4 walks all blocks of a piece
+    // for each write to it and for each sync: with 1 MiB at once one sender was slower by a quarter.
+    const CHUNK: u64 = 16 * 1024;
+    let zeros = vec![0; CHUNK.min(to.saturating_sub(from)) as usize];
+    let mut at = from;
+    while at < to {
+        let length = CHUNK.min(to - at);
+        file.write_all_at(&zeros[..length as usize], at)?;
         at += length;
     }
     Ok(())

@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::committer::is_full;
-use crate::files::{DataFile, FileSystem, OpenMode};
+use crate::files::{DataFile, FileSystem, OpenMode, is_full};
 use crate::store::{Attempt, AttemptSlot, StoredId};
 
 const SLOT: usize = 32;

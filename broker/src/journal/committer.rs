@@ -7,14 +7,13 @@ use super::index::Weight;
 use super::lsn::Lsn;
 use super::pending::{Batch, Refused, Waiting};
 use super::recovery;
-use super::room::Asking;
 use super::segments::Segments;
+use super::status::lock;
 use super::store::Core;
 use super::writer::{Claim, Unsynced, WriteError, Writer, Written};
-use crate::files::DataFile;
-use crate::store::{Safety, StoreError, StoreOperation, StoreTransaction};
+use crate::files::{DataFile, is_full};
+use crate::store::{Safety, StoreError, StoreTransaction};
 use std::collections::HashMap;
-use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -154,7 +153,7 @@ impl Committer {
                 Attempted::Written => return outcomes,
                 Attempted::Full(reason) => {
                     core.status.set_full(&reason);
-                    core.housekeeper.look();
+                    core.housekeeper.wake(false);
                     offered = owners.into_iter().zip(taken).collect();
                 }
                 Attempted::Failed(error) => {
@@ -244,8 +243,7 @@ impl Committer {
                     Change::Prepare(xid) => Some(StoreTransaction::Distributed(xid.clone())),
                     _ => None,
                 };
-                let rollback = ended.map(|id| Encoded::new(&[StoreOperation::Rollback(id)], core.large_from));
-                if let Some(Ok(rollback)) = rollback {
+                if let Some(rollback) = ended.and_then(|id| Encoded::rollback(id, core.large_from)) {
                     owners.push(None);
                     taken.push(rollback);
                 }
@@ -263,7 +261,7 @@ impl Committer {
         if let Some(full) = &full {
             core.status.refuse_sends(full);
         }
-        full.or_else(|| part.changes().find_map(broken).filter(|_| !self.broken.is_empty()))
+        full.or_else(|| part.changes().find_map(broken))
     }
 
     fn fail_part(
@@ -292,9 +290,7 @@ impl Committer {
         if self.owed.is_empty() || core.status.has_failed() {
             return;
         }
-        let rollback = |id: &StoreTransaction| {
-            Encoded::new(&[StoreOperation::Rollback(id.clone())], core.large_from).ok()
-        };
+        let rollback = |id: &StoreTransaction| Encoded::rollback(id.clone(), core.large_from);
         let rollbacks: Vec<_> = self.owed.iter().filter_map(rollback).collect();
         if let Attempted::Written = self.write(core, &rollbacks, Claim::Ends) {
             for transaction in std::mem::take(&mut self.owed) {
@@ -342,8 +338,7 @@ impl Committer {
     fn write(&mut self, core: &Core, parts: &[Encoded], claim: Claim) -> Attempted {
         let mut added = Weight::default();
         parts.iter().for_each(|part| added += part.weight());
-        let asking = if claim == Claim::Sends { Asking::Sends } else { Asking::Others };
-        if let Err(error) = core.room.admit(core, added, asking) {
+        if let Err(error) = core.room.admit(core, added, claim) {
             let path = recovery::checkpoint_path(&core.options.directory);
             if is_full(&error) {
                 return Attempted::Full(format!("{}: it needs room to grow, and {error}", path.display()));
@@ -398,9 +393,35 @@ impl Committer {
     }
 }
 
+impl Core {
+    /// The committer's turn. Where not even what is kept back has room, a checkpoint frees the segments that have only what it
+    /// knows, if there may be one now; what finds no room all the same is put off.
+    pub(crate) fn write_making_room(&self, batch: &mut Batch, may_checkpoint: bool) -> Done {
+        let mut done = lock(&self.committer).turn(self, batch, false);
+        while !batch.waiting.is_empty() && may_checkpoint {
+            if let Err(error) = self.checkpoint() {
+                tracing::debug!(%error, "no checkpoint could be written, and so no room be made");
+            }
+            let waiting = batch.waiting.len();
+            done.append(lock(&self.committer).turn(self, batch, false));
+            if batch.waiting.len() == waiting {
+                done.append(lock(&self.committer).turn(self, batch, true));
+                break;
+            }
+        }
+        if !batch.waiting.is_empty()
+            && let Some(mut refused) = self.pending.put_off(std::mem::take(batch), !may_checkpoint)
+        {
+            let error = self.status.full().unwrap_or_else(|| StoreError::Full { reason: "it ends".into() });
+            done.append(Done::failed(&mut refused, &error));
+        }
+        done
+    }
+}
+
 impl Done {
     /// What came of a later turn.
-    pub(crate) fn append(&mut self, later: Self) {
+    fn append(&mut self, later: Self) {
         self.finished.extend(later.finished);
         // It has all that is written and not synced.
         self.unsynced = later.unsynced.or(self.unsynced.take());
@@ -432,9 +453,4 @@ fn left_incomplete(change: &Change) -> Option<StoreTransaction> {
         Change::Prepare(_) | Change::Commit(_) => None,
         other => transaction_of(other),
     }
-}
-
-/// Whether there was no room, which is no failure.
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

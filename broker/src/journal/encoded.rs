@@ -6,7 +6,7 @@ use super::change::{Change, Entry};
 use super::index::{Weight, greatest_weight, greatest_weight_of_transaction};
 use super::lsn::Lsn;
 use super::record::{self, LargeRest};
-use crate::store::{Arrival, Safety, StoreError, StoreOperation};
+use crate::store::{Arrival, Safety, StoreError, StoreOperation, StoreTransaction};
 
 /// Operations that were submitted together, as records that have no place yet. Made by who submits, outside of every
 /// lock.
@@ -66,6 +66,11 @@ impl Encoded {
             encoded.large.extend(large);
         }
         Ok(encoded)
+    }
+
+    /// The end of a transaction; none where its own name is so long that it has no records at all.
+    pub(super) fn rollback(transaction: StoreTransaction, large_from: u64) -> Option<Self> {
+        Self::new(&[StoreOperation::Rollback(transaction)], large_from).ok()
     }
 
     /// How safe it has to be to be complete.

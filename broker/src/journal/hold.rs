@@ -4,7 +4,7 @@
 //! the next one may take the directory. So this is looked at before anything gets a name there, and with each checkpoint.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -93,8 +93,6 @@ impl Hold {
 
     fn lost(&self, path: &Path, why: &str) -> io::Error {
         self.crashed.store(true, Ordering::Release);
-        let path: PathBuf = path.to_owned();
-        let what = format!("{} was removed or replaced while it was in use: {why}", path.display());
-        io::Error::other(what)
+        io::Error::other(format!("{} was removed or replaced while it was in use: {why}", path.display()))
     }
 }

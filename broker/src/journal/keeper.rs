@@ -6,13 +6,12 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::checkpoint::{Checkpoint, Place};
-use super::committer::{Done, is_full};
 use super::index::{Changes, Weight};
 use super::lsn::Lsn;
-use super::pending::{Batch, Waiting};
 use super::segments::Segments;
 use super::status::lock;
 use super::store::Core;
+use crate::files::is_full;
 use crate::store::{StoreError, StoredId};
 
 /// Spares that are kept ready beyond those that are kept back, once much is written.
@@ -52,8 +51,7 @@ impl Keeper {
         if tail != self.place.tail || !changes.is_empty() || self.checkpoint.is_behind() {
             self.place = Place { tail, durable: tail, ..self.place };
             let spared = Segments::RESERVE;
-            let written =
-                write_making_room(&mut self.checkpoint, &core.segments, spared, changes, self.place);
+            let written = write_checkpoint(&mut self.checkpoint, &core.segments, spared, changes, self.place);
             written.map_err(|error| core.checkpoint_failed(&error))?;
             core.checkpointed.store(tail.0, Ordering::Relaxed);
             core.room.is_written(weight, None);
@@ -111,7 +109,7 @@ impl Keeper {
 
 /// Writes a checkpoint. Where redb finds no room it is opened anew, by which it takes over all that is kept back for it; if
 /// that is not enough, which it should be, spares make room, of which so many stay.
-pub(crate) fn write_making_room(
+pub(crate) fn write_checkpoint(
     checkpoint: &mut Checkpoint,
     segments: &Segments,
     spared: usize,
@@ -126,33 +124,6 @@ pub(crate) fn write_making_room(
         written = checkpoint.write_again();
     }
     written
-}
-
-impl Core {
-    /// The committer's turn. Where not even what is kept back has room, a checkpoint frees the segments that have only what it
-    /// knows, if there may be one now; what finds no room all the same is put off.
-    pub(crate) fn write_making_room(&self, batch: &mut Batch, may_checkpoint: bool) -> Done {
-        let mut done = lock(&self.committer).turn(self, batch, false);
-        while !batch.waiting.is_empty() && may_checkpoint {
-            if let Err(error) = self.checkpoint() {
-                tracing::debug!(%error, "no checkpoint could be written, and so no room be made");
-            }
-            let waiting = batch.waiting.len();
-            done.append(lock(&self.committer).turn(self, batch, false));
-            if batch.waiting.len() == waiting {
-                done.append(lock(&self.committer).turn(self, batch, true));
-                break;
-            }
-        }
-        if !batch.waiting.is_empty()
-            && let Some(refused) = self.pending.put_off(std::mem::take(batch), !may_checkpoint)
-        {
-            let error = self.status.full().unwrap_or_else(|| StoreError::Full { reason: "it ends".into() });
-            let told = |waiting: Waiting| (waiting.safety, waiting.finish(Err(error.clone())));
-            done.finished.extend(refused.waiting.into_iter().map(told));
-        }
-        done
-    }
 }
 
 /// Makes spares ahead, and tells when there is room again.
@@ -201,16 +172,10 @@ struct Wanted {
 }
 
 impl Housekeeper {
-    /// A spare was used, or will be before long if `writes_much`.
+    /// A spare was used, or will be before long if `writes_much`; or there is no room any more, and so it looks more often.
     pub(crate) fn wake(&self, writes_much: bool) {
         self.writes_much.fetch_or(writes_much, Ordering::Relaxed);
         lock(&self.state).spares = true;
-        self.wake.notify_one();
-    }
-
-    /// There is no room any more, and so it looks more often.
-    pub(crate) fn look(&self) {
-        let _state = lock(&self.state);
         self.wake.notify_one();
     }
 

@@ -164,20 +164,18 @@ impl Pending {
         let mut state = lock(&self.state);
         state.urgent = true;
         batch.append(std::mem::take(&mut state.express));
-        batch.append(std::mem::take(&mut state.line));
-        state.line = batch;
+        state.put_in_front(batch);
     }
 
     /// Puts what found no room in front of what is in line, to be tried with whatever is written next, at once or by
     /// [`Pending::try_again`]. Gives it back at the end, when neither comes.
-    pub(crate) fn put_off(&self, mut batch: Batch, at_once: bool) -> Option<Batch> {
+    pub(crate) fn put_off(&self, batch: Batch, at_once: bool) -> Option<Batch> {
         let mut state = lock(&self.state);
         if state.ending.is_some() && !at_once {
             return Some(batch);
         }
         state.urgent |= at_once;
-        batch.append(std::mem::take(&mut state.line));
-        state.line = batch;
+        state.put_in_front(batch);
         None
     }
 
@@ -313,6 +311,11 @@ impl Pending {
 impl State {
     fn is_due(&self) -> bool {
         self.urgent || self.staged >= STAGED
+    }
+
+    fn put_in_front(&mut self, mut batch: Batch) {
+        batch.append(std::mem::take(&mut self.line));
+        self.line = batch;
     }
 
     fn take(&mut self, empty: Batch) -> Batch {

@@ -7,19 +7,18 @@ use std::time::{Duration, Instant};
 
 use super::attempts::Attempts;
 use super::checkpoint::{Checkpoint, CheckpointError, Place};
-use super::committer::is_full;
 use super::directory::Directory;
 use super::error::OpenError;
 use super::hold::Hold;
 use super::index::{Index, Saved};
-use super::keeper::write_making_room;
+use super::keeper::write_checkpoint;
 use super::lsn::Lsn;
 use super::options::JournalOptions;
 use super::room::Room;
 use super::scan::{Tail, check_lengths, scan};
 use super::segments::Segments;
 use super::writer::Writer;
-use crate::files::FileSystem;
+use crate::files::{FileSystem, is_full};
 use crate::store::Recovered;
 
 /// How often it is told how far the reading has come.
@@ -106,7 +105,7 @@ pub(super) fn open(
     let mut changes = index.take_changes();
     let dead_segments = std::mem::take(&mut changes.dead_segments);
     let checkpoint_path = directory.checkpoint();
-    let written = write_making_room(&mut checkpoint, &segments, 0, changes, place);
+    let written = write_checkpoint(&mut checkpoint, &segments, 0, changes, place);
     written.map_err(|error| {
         let path = checkpoint_path.clone();
         if is_full(&error) { OpenError::NoRoom { path, error } } else { OpenError::Io { path, error } }

@@ -1,15 +1,15 @@
 //! Room on the disk for the checkpoint, which has to be written when nothing else can be.
 
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::checkpoint::Extent;
-use super::committer::is_full;
 use super::index::Weight;
 use super::segments::Segments;
 use super::status::lock;
 use super::store::Core;
+use super::writer::Claim;
+use crate::files::is_full;
 
 /// What a checkpoint may take at most, and so how long its file has to be before any is needed.
 ///
@@ -19,8 +19,9 @@ use super::store::Core;
 pub(crate) struct Room {
     extent: Arc<Extent>,
     state: Mutex<State>,
-    /// What may still be added before anybody has to look again.
-    left: AtomicU64,
+    /// What may still be added before anybody has to look again. Held by whoever takes of it, who writes the journal, so that
+    /// the file is not cut meanwhile.
+    left: Mutex<u64>,
 }
 
 #[derive(Debug)]
@@ -33,15 +34,6 @@ struct State {
     others: u64,
     /// What was taken from the index to be written and is not in the checkpoint yet.
     fresh: u64,
-}
-
-/// For whom room is asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asking {
-    /// What is sent leaves some for what has to be written when nothing can be sent any more.
-    Sends,
-    /// Acknowledgements within transactions, and dead letters.
-    Others,
 }
 
 /// What a checkpoint without anything needs, and what each has beside its rows.
@@ -57,37 +49,37 @@ impl Room {
     /// In this file, of which the pages with references have so many bytes.
     pub(crate) fn new(extent: Arc<Extent>, pages: u64, weight: Weight) -> Self {
         let state = State { pages, is_measured: true, others: weight.others, fresh: 0 };
-        Self { extent, state: Mutex::new(state), left: AtomicU64::new(0) }
+        Self { extent, state: Mutex::new(state), left: Mutex::new(0) }
     }
 
-    /// Has room for what may add so much to the index, or makes it.
+    /// Has room for what may add so much to the index, or makes it. What is sent leaves some for what has to be written when
+    /// nothing can be sent any more: acknowledgements within transactions, and dead letters.
     ///
     /// # Errors
     /// [`io::ErrorKind::StorageFull`] when there is none; what else the operating system says.
-    pub(crate) fn admit(&self, core: &Core, added: Weight, asking: Asking) -> io::Result<()> {
+    pub(crate) fn admit(&self, core: &Core, added: Weight, claim: Claim) -> io::Result<()> {
         let asked = most_needed(added);
         if asked == 0 {
             return Ok(());
         }
-        // Only who writes the journal comes here, one at a time.
-        let left = self.left.load(Ordering::Relaxed);
-        if asking == Asking::Sends && asked <= left {
-            self.left.store(left - asked, Ordering::Relaxed);
+        let is_sent = claim == Claim::Sends;
+        let mut left = lock(&self.left);
+        if is_sent && asked <= *left {
+            *left -= asked;
             return Ok(());
         }
         let wanted = |weight| {
             let needed = self.needed(weight) + asked;
-            needed + if asking == Asking::Sends { spared(needed) } else { 0 }
+            needed + if is_sent { spared(needed) } else { 0 }
         };
         // As long as there is much room, it is not worth while to enter what was written before.
-        let most = wanted(core.ledger.greatest_weight());
-        if self.extent.whole() >= most {
-            self.left.store(self.extent.whole() - most, Ordering::Relaxed);
-            return Ok(());
+        let mut needed = wanted(core.ledger.greatest_weight());
+        if self.extent.whole() < needed {
+            needed = wanted(self.weight(core));
+            self.make(core, needed)?;
         }
-        let wanted = wanted(self.weight(core));
-        self.make(core, wanted)?;
-        self.left.store(self.extent.whole().saturating_sub(wanted), Ordering::Relaxed);
+        // What others take out of what is left to them is not there for sends by that.
+        *left = if is_sent { self.extent.whole().saturating_sub(needed) } else { left.saturating_sub(asked) };
         Ok(())
     }
 
@@ -133,9 +125,9 @@ impl Room {
 
     /// Gives back what is beyond so many bytes, as far as redb does not use it.
     pub(crate) fn trim(&self, bytes: u64) -> io::Result<()> {
-        let trimmed = self.extent.trim(bytes);
-        self.left.store(0, Ordering::Relaxed);
-        trimmed
+        let mut left = lock(&self.left);
+        *left = 0;
+        self.extent.trim(bytes)
     }
 
     fn weight(&self, core: &Core) -> Weight {

@@ -110,8 +110,7 @@ pub(crate) fn scan(
 /// # Errors
 /// [`ScanError::Damaged`].
 pub(crate) fn check_lengths(segments: &Segments, tail: Lsn) -> Result<(), ScanError> {
-    let full = |segment: &Segment| Lsn(segment.base.0 + segment.length.max(segments.max_file_length()));
-    for segment in segments.live().into_iter().filter(|segment| full(segment) > tail) {
+    for segment in segments.live().into_iter().filter(|segment| segments.whole_end(segment) > tail) {
         if let Some(why) = segment.wrong_length() {
             return Err(ScanError::Damaged { file: segment.path, offset: segment.length, why });
         }
@@ -231,8 +230,6 @@ impl Behind {
 /// The journal cannot be read at `position`, though all up to `durable` was durable.
 fn refusal(segments: &Segments, position: Lsn, durable: Lsn, behind: &Behind) -> ScanError {
     let known = format!("the journal was durable up to {durable}");
-    let full = |segment: &Segment| Lsn(segment.base.0 + segment.length.max(segments.max_file_length()));
-    let here = segments.containing(position).filter(|here| full(here) > position);
     let damaged = |segment: Segment, lsn: Lsn, found: Found| ScanError::Damaged {
         file: segment.path,
         offset: lsn.0 - segment.base.0,
@@ -246,11 +243,14 @@ fn refusal(segments: &Segments, position: Lsn, durable: Lsn, behind: &Behind) ->
     // What ended where the next whole batch says is what cannot be read.
     let lost =
         behind.first_whole.map_or(position, |next| Lsn(next.previous.0.saturating_sub(1)).max(position));
-    if let Some(segment) = segments.containing(lost).filter(|segment| full(segment) > lost) {
+    if let Ok(segment) = segments.locate(lost) {
         let lsn = segment.base.max(position);
         return damaged(segment, lsn, behind.at_position);
     }
-    let file = here.map_or_else(|| segments.expected(position), |here| segments.path(full(&here).0));
+    let file = match segments.locate(position) {
+        Ok(here) => segments.path(segments.whole_end(&here).0),
+        Err(expected) => expected,
+    };
     ScanError::Missing { file, why: format!("{known}, and what stood behind {position} is not there") }
 }
 

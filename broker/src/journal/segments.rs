@@ -1,5 +1,7 @@
 //! The files of the journal.
 
+mod large;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +12,7 @@ use super::archive;
 use super::batch::SECTOR;
 use super::hold::Hold;
 use super::lsn::Lsn;
-use crate::files::{DataFile, FileSystem, OpenMode, is_out_of_handles};
+use crate::files::{DataFile, FileSystem, OpenMode, fill_with_zeros, is_out_of_handles};
 use crate::store::StoredId;
 
 /// The files of the journal: segments, spares that are to be some, and the bodies of large messages.
@@ -383,59 +385,6 @@ impl Segments {
         }
     }
 
-    /// The files of large messages, with the bytes of each.
-    pub(crate) fn large_files(&self) -> Vec<(StoredId, u64)> {
-        self.lock().large.iter().map(|(stored, length)| (*stored, *length)).collect()
-    }
-
-    /// Where the rest of a large message is.
-    pub(crate) fn large_path(&self, stored: StoredId) -> PathBuf {
-        self.directory.join(format!("{:016x}.large", stored.0))
-    }
-
-    /// The file of a large message.
-    pub(super) fn large_file(&self, stored: StoredId) -> io::Result<Arc<dyn DataFile>> {
-        self.open_file(&self.large_path(stored), self.mode)
-    }
-
-    /// Writes the file of a large message and syncs it, but not its name.
-    ///
-    /// # Errors
-    /// What the operating system says; what was written of it is removed.
-    pub(super) fn write_large(&self, stored: StoredId, bytes: &[u8]) -> io::Result<()> {
-        self.check_hold()?;
-        let path = self.large_path(stored);
-        let write = || {
-            // One may be there that nobody knows any more.
-            let file = self.open_file(&path, OpenMode::Any)?;
-            file.set_len(0)?;
-            file.write_all_at(bytes, 0)?;
-            file.sync_data()
-        };
-        if let Err(error) = write() {
-            let _ = self.files.remove(&path);
-            return Err(error);
-        }
-        self.lock().large.insert(stored, bytes.len() as u64);
-        Ok(())
-    }
-
-    /// Makes the names of large files durable.
-    pub(super) fn sync_names(&self) -> io::Result<()> {
-        self.with_handles(|| self.files.sync_directory(&self.directory))
-    }
-
-    /// Removes the file of a large message; one that is not there is passed over.
-    pub(crate) fn remove_large(&self, stored: StoredId) -> io::Result<()> {
-        let removed = self.files.remove(&self.large_path(stored));
-        let gone = removed.as_ref().err().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
-        if removed.is_ok() || gone {
-            self.lock().large.remove(&stored);
-            return Ok(());
-        }
-        removed
-    }
-
     /// Lets segments and large files have so many bytes before nothing is sent any more; never less than two segments.
     pub(crate) fn set_limit(&self, bytes: Option<u64>) {
         let limit = bytes.map_or(u64::MAX, |bytes| bytes.max(2 * self.max_file_length));
@@ -484,10 +433,14 @@ impl Segments {
         spare.map_or(Ok(false), |spare| self.files.remove(&spare).map(|()| true))
     }
 
+    /// Where a segment ends, or would end were it not cut short.
+    pub(crate) fn whole_end(&self, segment: &Segment) -> Lsn {
+        Lsn(segment.base.0 + segment.length.max(self.max_file_length))
+    }
+
     /// The segment that has this place, or should have it were it not cut short; or the file that is missing.
     pub(crate) fn locate(&self, lsn: Lsn) -> Result<Segment, PathBuf> {
-        let has = |segment: &Segment| lsn.0 - segment.base.0 < segment.length.max(self.max_file_length);
-        self.containing(lsn).filter(has).ok_or_else(|| self.expected(lsn))
+        self.containing(lsn).filter(|segment| lsn < self.whole_end(segment)).ok_or_else(|| self.expected(lsn))
     }
 
     /// Where a segment that is not there should be. Bases are multiples of the length unless that was changed.
@@ -518,18 +471,4 @@ impl Segments {
 
 fn segment_name(base: u64) -> String {
     format!("{base:016x}.journal")
-}
-
-pub(super) fn fill_with_zeros(file: &dyn DataFile, from: u64, to: u64) -> io::Result<()> {
-    // The page cache keeps what is written at once in pieces of up to its size, and Linux's ext4 walks all blocks of a piece
-    // for each write to it and for each sync: with 1 MiB at once one sender was slower by a quarter.
-    const CHUNK: u64 = 16 * 1024;
-    let zeros = vec![0; CHUNK.min(to.saturating_sub(from)) as usize];
-    let mut at = from;
-    while at < to {
-        let length = CHUNK.min(to - at);
-        file.write_all_at(&zeros[..length as usize], at)?;
-        at += length;
-    }
-    Ok(())
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::attempts::Attempts;
 use super::checkpoint::Checkpoint;
-use super::committer::{Committer, Done, is_full};
+use super::committer::{Committer, Done};
 use super::completer::{Completer, sweep};
 use super::encoded::Encoded;
 use super::error::{OpenError, advice};
@@ -24,7 +24,7 @@ use super::segments::Segments;
 use super::status::{Status, lock, try_lock};
 use super::threads::Threads;
 use super::writer::Unsynced;
-use crate::files::{FileSystem, is_out_of_handles};
+use crate::files::{FileSystem, is_full, is_out_of_handles};
 use crate::store::{
     Attempt, AttemptSlot, Completion, Loaded, MessageStore, Recovered, Safety, StoreError, StoreOperation,
     StoreTransaction, StoreWatcher, StoredId,
@@ -221,7 +221,7 @@ impl Core {
                 let transactions = operations.iter().filter_map(left_incomplete);
                 // What has no record for its own name has none at all, nor ever an end.
                 let has_records = |transaction: &StoreTransaction| {
-                    Encoded::new(&[StoreOperation::Rollback(transaction.clone())], self.large_from).is_ok()
+                    Encoded::rollback(transaction.clone(), self.large_from).is_some()
                 };
                 let transactions = transactions.filter(has_records).collect();
                 let refused = Box::new(Refused { error, transactions });

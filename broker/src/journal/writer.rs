@@ -11,7 +11,7 @@ use super::encoded::Encoded;
 use super::error::advice;
 use super::lsn::Lsn;
 use super::segments::{Segment, Segments, Spare};
-use crate::files::{DataFile, is_out_of_handles, write_anew};
+use crate::files::{DataFile, is_full, is_out_of_handles, write_anew};
 
 /// Writes batches at the end of the journal.
 #[derive(Debug)]
@@ -97,7 +97,7 @@ impl Writer {
         }
         let mut active = None;
         if let Some(segment) = segments.containing(end)
-            && end.0 - segment.base.0 <= segment.length.max(segments.max_file_length())
+            && end <= segments.whole_end(&segment)
         {
             let segment = segments.lengthen(segment)?;
             let file = segments.file(segment.base)?;
@@ -314,7 +314,7 @@ impl Writer {
         if is_out_of_handles(&error) {
             let error = io::Error::other(format!("{error}{}", advice(&error)));
             WriteError::Full { path, error }
-        } else if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+        } else if is_full(&error) {
             WriteError::Full { path, error }
         } else {
             WriteError::Io { path, offset: 0, error }

@@ -1,11 +1,10 @@
 //! The file of the checkpoint, which is longer than redb knows.
 
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::files::DataFile;
-use crate::journal::segments::fill_with_zeros;
+use crate::files::{DataFile, fill_with_zeros};
 use crate::journal::status::lock;
 
 /// What redb has the length of its file in: it refuses one that is no multiple of it.
@@ -21,24 +20,18 @@ pub(crate) struct Extent {
     crashed: Arc<AtomicBool>,
     /// Whether a write or a sync failed, so that what is on the disk is in doubt. A later sync would not tell of it again.
     in_doubt: AtomicBool,
-    /// Held by whoever changes how long the file is.
-    lengths: Mutex<Lengths>,
-}
-
-#[derive(Debug)]
-struct Lengths {
-    /// Bytes of the file.
-    whole: u64,
+    /// Bytes of the file. Only changed with `known` locked, which takes long; who writes the journal reads it meanwhile.
+    whole: AtomicU64,
     /// Bytes that redb knows of.
-    known: u64,
+    known: Mutex<u64>,
 }
 
 impl Extent {
     pub(super) fn new(file: Arc<dyn DataFile>, crashed: Arc<AtomicBool>) -> io::Result<Self> {
         // A process that ended while the file grew may have left a part of a page, with nothing in it.
         let whole = file.len()? / PAGE * PAGE;
-        let lengths = Mutex::new(Lengths { whole, known: whole });
-        Ok(Self { file, crashed, in_doubt: AtomicBool::new(false), lengths })
+        let (in_doubt, known) = (AtomicBool::new(false), Mutex::new(whole));
+        Ok(Self { file, crashed, in_doubt, whole: AtomicU64::new(whole), known })
     }
 
     /// The file itself.
@@ -48,7 +41,7 @@ impl Extent {
 
     /// Bytes of the file.
     pub(crate) fn whole(&self) -> u64 {
-        lock(&self.lengths).whole
+        self.whole.load(Ordering::Acquire)
     }
 
     /// Makes the file at least so long, durably.
@@ -57,32 +50,31 @@ impl Extent {
     /// What the operating system says; it is as long as it was then.
     pub(crate) fn reserve(&self, bytes: u64) -> io::Result<()> {
         let bytes = bytes.next_multiple_of(PAGE);
-        let mut lengths = lock(&self.lengths);
-        if bytes <= lengths.whole {
+        let _known = lock(&self.known);
+        if bytes <= self.whole() {
             return Ok(());
         }
         self.changing()?;
-        self.lengthen(&lengths, bytes)?;
+        self.lengthen(bytes)?;
         self.sync()?;
-        lengths.whole = bytes;
+        self.whole.store(bytes, Ordering::Release);
         Ok(())
     }
 
     /// Gives back what is beyond so many bytes, as far as redb does not know of it.
     pub(crate) fn trim(&self, bytes: u64) -> io::Result<()> {
-        let mut lengths = lock(&self.lengths);
-        let bytes = bytes.next_multiple_of(PAGE).max(lengths.known);
-        if bytes < lengths.whole {
+        let known = lock(&self.known);
+        let bytes = bytes.next_multiple_of(PAGE).max(*known);
+        if bytes < self.whole() {
             self.changing()?.set_len(bytes)?;
-            lengths.whole = bytes;
+            self.whole.store(bytes, Ordering::Release);
         }
         Ok(())
     }
 
     /// The same file for a redb that opens it anew.
     pub(super) fn reopen(&self) {
-        let mut lengths = lock(&self.lengths);
-        lengths.known = lengths.whole;
+        *lock(&self.known) = self.whole();
         self.in_doubt.store(false, Ordering::Relaxed);
     }
 
@@ -91,19 +83,19 @@ impl Extent {
     }
 
     pub(super) fn known(&self) -> u64 {
-        lock(&self.lengths).known
+        *lock(&self.known)
     }
 
     /// Redb wants so many bytes. It grows into what is there already; what it no longer wants stays for the next time.
     pub(super) fn set_known(&self, bytes: u64) -> io::Result<()> {
-        let mut lengths = lock(&self.lengths);
+        let mut known = lock(&self.known);
         self.changing()?;
-        if bytes > lengths.whole {
+        if bytes > self.whole() {
             // Written and not only said: a file that is not whole may find no room when its middle is written.
-            self.lengthen(&lengths, bytes)?;
-            lengths.whole = bytes;
+            self.lengthen(bytes)?;
+            self.whole.store(bytes, Ordering::Release);
         }
-        lengths.known = bytes;
+        *known = bytes;
         Ok(())
     }
 
@@ -137,11 +129,11 @@ impl Extent {
         Ok(&*self.file)
     }
 
-    fn lengthen(&self, lengths: &Lengths, to: u64) -> io::Result<()> {
-        let written = fill_with_zeros(&*self.file, lengths.whole, to);
+    fn lengthen(&self, to: u64) -> io::Result<()> {
+        let written = fill_with_zeros(&*self.file, self.whole(), to);
         if written.is_err() {
             // If this fails too there is only more of it, which the next start finds.
-            let _ = self.file.set_len(lengths.whole);
+            let _ = self.file.set_len(self.whole());
         }
         written
     }

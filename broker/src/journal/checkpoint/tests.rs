@@ -56,6 +56,15 @@ fn remove(stored: u64, reason: Removal, transaction: Option<StoreTransaction>) -
     Change::Remove { stored: StoredId(stored), reason, transaction }
 }
 
+/// A checkpoint with one message, up to 100.
+fn of_one_message(files: &RecordedFiles) -> (Checkpoint, Index) {
+    let mut checkpoint = create(files);
+    let mut index = Index::default();
+    index.apply(Entry { lsn: Lsn(0), length: 100, change: append(1, None) });
+    checkpoint.write(index.take_changes(), place(1, 100)).unwrap();
+    (checkpoint, index)
+}
+
 /// One of everything, with a checkpoint after each record.
 fn history() -> Vec<Change> {
     let distributed = || Some(StoreTransaction::Distributed(xid()));
@@ -114,10 +123,7 @@ fn what_was_written_bit_by_bit_comes_back_whole() {
 fn a_power_cut_at_any_operation_leaves_the_old_state_or_the_new_one() {
     for operation in 1.. {
         let files = RecordedFiles::new();
-        let mut checkpoint = create(&files);
-        let mut index = Index::default();
-        index.apply(Entry { lsn: Lsn(0), length: 100, change: append(1, None) });
-        checkpoint.write(index.take_changes(), place(1, 100)).unwrap();
+        let (mut checkpoint, mut index) = of_one_message(&files);
         index.apply(Entry { lsn: Lsn(100), length: 100, change: append(2, None) });
 
         let seed = operation * 7_919;
@@ -266,10 +272,7 @@ fn it_grows_into_what_is_kept_back_for_it_on_a_full_disk() {
 fn a_power_cut_while_it_is_made_longer_or_cut_leaves_what_was_written() {
     for operation in 1.. {
         let files = RecordedFiles::new();
-        let mut checkpoint = create(&files);
-        let mut index = Index::default();
-        index.apply(Entry { lsn: Lsn(0), length: 100, change: append(1, None) });
-        checkpoint.write(index.take_changes(), place(1, 100)).unwrap();
+        let (mut checkpoint, _) = of_one_message(&files);
         files.crash_at(files.operations() + operation, operation);
         let changed = checkpoint.extent().reserve(3 << 20).and_then(|()| {
             checkpoint.compact()?;

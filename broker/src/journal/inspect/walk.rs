@@ -161,7 +161,6 @@ impl<'a> Walk<'a> {
     /// Visits what is left of the bytes between two places where a batch ended.
     fn lost(&self, from: Lsn, to: Lsn, visit: &mut impl FnMut(Piece)) -> Result<(), ScanError> {
         let segments = self.segments;
-        let full = |segment: &Segment| Lsn(segment.base.0 + segment.length.max(segments.max_file_length()));
         let mut expected = from;
         for segment in segments.live().into_iter().filter(|segment| segment.end() > from && segment.base < to)
         {
@@ -172,9 +171,9 @@ impl<'a> Walk<'a> {
                     to: segment.base,
                 });
             }
-            expected = full(&segment);
+            expected = segments.whole_end(&segment);
             // The next segment may have been begun where this one ended, with bytes left in it.
-            let may_be_unused = segment.base <= from && to > full(&segment);
+            let may_be_unused = segment.base <= from && to > segments.whole_end(&segment);
             let begin = segment.base.max(from);
             let end = segment.end().min(to);
             if let Some(damaged) = self.salvage(segment, begin, end, may_be_unused)? {

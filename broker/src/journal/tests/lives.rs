@@ -3,19 +3,6 @@
 use super::*;
 use crate::files::Survival;
 
-/// Numbers from a seed (`SplitMix64`).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit.max(1)
-    }
-}
-
 /// What a checkpoint and a client would know.
 #[derive(Default)]
 struct Known {

@@ -19,6 +19,23 @@ use super::writer::{Claim, WriteError, Writer, Written};
 use crate::files::RecordedFiles;
 use crate::store::{Arrival, StoreOperation, StoreTransaction, StoredId};
 
+/// Numbers from a seed (`SplitMix64`).
+pub(super) struct Dice(pub(super) u64);
+
+impl Dice {
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit.max(1)
+    }
+
+    pub(super) fn one_of<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+}
+
 /// A small journal on recorded files.
 struct Journal {
     files: RecordedFiles,

@@ -70,9 +70,6 @@ impl FileSystem for Scarce {
     }
 }
 
-/// Longer than anything takes that does not hang.
-const HANG: Duration = Duration::from_secs(60);
-
 const ENOUGH: i64 = i64::MAX / 2;
 
 fn begin(options: JournalOptions) -> (Scarce, Stepwise) {

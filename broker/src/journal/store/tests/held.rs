@@ -4,6 +4,15 @@
 use super::*;
 use crate::files::{Disk, OpenMode};
 
+/// It notices at the next checkpoint, or at the next segment, where it would give a file a name.
+fn notices(store: &Stepwise, by_checkpoint: bool) {
+    if by_checkpoint {
+        store.store.checkpoint().unwrap_err();
+    } else {
+        (2..=30).find(|stored| store.run(send(*stored)).is_err()).expect("it notices");
+    }
+}
+
 /// What has failed, if it has; nothing is confirmed then.
 fn failure(store: &Stepwise, events: &mpsc::Receiver<StoreEvent>) -> String {
     let Ok(StoreEvent::Failed(error)) = events.try_recv() else { panic!("it has not failed") };
@@ -46,12 +55,7 @@ fn a_directory_that_another_process_took_is_left_to_it() {
         store.ok(send(1));
         store.files.remove_now(path("lock"));
         let second = Stepwise::on(store.files.clone());
-        if by_checkpoint {
-            store.store.checkpoint().unwrap_err();
-        } else {
-            // Up to the next segment, where it would give a file a name.
-            (2..=30).find(|stored| store.run(send(*stored)).is_err()).expect("it notices");
-        }
+        notices(&store, by_checkpoint);
         let error = failure(&store, &events);
         let expected =
             "data/broker/lock was removed or replaced while it was in use: another process may be at work";
@@ -87,11 +91,7 @@ fn files_that_the_next_start_needs_and_that_are_gone_end_the_store_by_name() {
             None => (all, PathBuf::from(DIRECTORY)),
         };
         removed.iter().for_each(|path| store.files.remove_now(path));
-        if by_checkpoint {
-            store.store.checkpoint().unwrap_err();
-        } else {
-            (2..=30).find(|stored| store.run(send(*stored)).is_err()).expect("it notices");
-        }
+        notices(&store, by_checkpoint);
         let error = failure(&store, &events);
         let expected =
             format!("{} was removed or replaced while it was in use: the next start", named.display());
@@ -123,9 +123,9 @@ fn a_directory_that_is_removed_on_a_disk_is_noticed_by_a_store_with_nothing_to_d
     // Spares are being made in it.
     let since = Instant::now();
     while std::fs::remove_dir_all(&root).is_err() && root.exists() {
-        assert!(since.elapsed() < Duration::from_secs(60), "it cannot be removed");
+        assert!(since.elapsed() < HANG, "it cannot be removed");
     }
-    let event = events.recv_timeout(Duration::from_secs(60)).expect("it notices");
+    let event = events.recv_timeout(HANG).expect("it notices");
     let StoreEvent::Failed(error) = event else { panic!("{event:?}") };
     assert!(error.to_string().contains("broker was removed or replaced while it was in use"), "{error}");
     store.close();

@@ -2,14 +2,10 @@
 //! own; it says what is where, and what is to be done.
 
 use std::fs;
-use std::time::Duration;
 
 use super::*;
 use crate::files::Disk;
 use crate::journal::inspect;
-
-/// Longer than anything takes that does not wait for ever.
-const HANG: Duration = Duration::from_secs(60);
 
 /// A directory with twenty messages and a checkpoint in the middle of them, and its root.
 fn begun() -> (tempfile::TempDir, PathBuf) {

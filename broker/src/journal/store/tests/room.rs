@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::files::{Fault, Operation};
+use crate::journal::index::Weight;
+use crate::journal::writer::Claim;
 
 /// Sends until there is no room; the names of those that were confirmed.
 fn fill(store: &Stepwise, from: u64) -> Vec<u64> {
@@ -165,9 +167,8 @@ fn who_writes_little_has_only_the_spares_that_are_kept_back() {
 fn sends_that_find_no_room_do_not_take_the_others_of_their_batch_with_them() {
     let store = Stepwise::new();
     store.store.housekeep();
-    let now: u64 = store.files.paths().iter().map(|path| store.files.contents(path).len() as u64).sum();
+    store.files.fill();
     store.ok(send(1));
-    store.files.limit(Some(now));
     let mut outcomes = Vec::new();
     for stored in 2..=60 {
         outcomes.push(submit(&store.store, send(stored)));
@@ -221,8 +222,7 @@ fn a_start_on_a_full_disk_gives_up_spares_for_its_checkpoint() {
     }
     let files = store.files.survive(Survival::OnlySynced);
     drop(store);
-    let now: u64 = files.paths().iter().map(|path| files.contents(path).len() as u64).sum();
-    files.limit(Some(now));
+    files.fill();
     let store = Stepwise::on(files);
     assert_eq!(names(&store.store.recover()).len(), 60);
     take(&store, &(1..=60).collect::<Vec<_>>());
@@ -286,8 +286,7 @@ fn a_prepared_transaction_that_found_no_room_for_its_commit_can_still_be_committ
     store.ok(vec![StoreOperation::Prepare(xid())]);
     // Somebody else has taken what was kept back.
     while store.store.core.segments.give_up_spare(0).unwrap() {}
-    let now: u64 = store.files.paths().iter().map(|path| store.files.contents(path).len() as u64).sum();
-    store.files.limit(Some(now));
+    store.files.fill();
     let filled = fill(&store, 3);
     // The rest of the segment is filled with ends of transactions that never began.
     let refused = (1..100).find_map(|number| store.run(vec![StoreOperation::Commit(local(number))]).err());
@@ -314,7 +313,7 @@ fn fill_up(files: &RecordedFiles, store: &JournalStore, from: u64) -> Vec<u64> {
     let run = |operations| {
         let outcome = submit(store, operations);
         store.step();
-        outcome.recv_timeout(Duration::from_secs(60)).expect("it does not hang")
+        outcome.recv_timeout(HANG).expect("it does not hang")
     };
     let sent: Vec<u64> = (from..from + 20).collect();
     sent.iter().for_each(|stored| run(send(*stored)).unwrap());
@@ -365,7 +364,22 @@ fn an_acknowledgement_that_waits_for_room_goes_on_by_itself() {
         crowded(&files, &store).into_iter().map(|stored| submit(&store, remove(stored))).collect();
     files.limit(None);
     for outcome in outcomes {
-        assert_eq!(outcome.recv_timeout(Duration::from_secs(60)).expect("it does not hang"), Ok(()));
+        assert_eq!(outcome.recv_timeout(HANG).expect("it does not hang"), Ok(()));
     }
     store.close();
+}
+
+#[test]
+fn what_ends_messages_does_not_leave_to_sends_what_they_leave_to_others() {
+    let most_sent = |after_an_end: bool| {
+        let store = Stepwise::new();
+        store.store.housekeep();
+        store.files.fill();
+        let core = &store.store.core;
+        let admits =
+            |others, claim| core.room.admit(core, Weight { others, ..Weight::default() }, claim).is_ok();
+        assert!(!after_an_end || admits(1, Claim::Ends));
+        (1..1_000).rev().map(|kib| kib << 10).find(|others| admits(*others, Claim::Sends)).unwrap_or(0)
+    };
+    assert_eq!(most_sent(true), most_sent(false));
 }

@@ -6,9 +6,6 @@ use std::time::Instant;
 use super::*;
 use crate::files::{Disk, Fault, Operation};
 
-/// Longer than anything takes that does not hang.
-const HANG: Duration = Duration::from_secs(60);
-
 fn disk(directory: &tempfile::TempDir) -> JournalOptions {
     JournalOptions { max_file_length: 64 << 10, ..JournalOptions::new(directory.path().join("broker")) }
 }
