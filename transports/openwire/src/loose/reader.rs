@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
         DecodeError::new(self.offset.saturating_sub(back), fault)
     }
 
-    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
         let rest = self.bytes.get(self.offset..).unwrap_or_default();
         let taken = rest.get(..length);
         let taken = taken
@@ -118,12 +118,6 @@ impl<'a> Reader<'a> {
     /// A text of so many bytes.
     pub(crate) fn text(&mut self, length: usize) -> Result<Arc<str>, DecodeError> {
         let bytes = self.take(length)?;
-        // Most text is the same in both encodings; what UTF-8 writes in four bytes is not.
-        if let Ok(text) = str::from_utf8(bytes)
-            && !bytes.iter().any(|byte| *byte >= 0xf0)
-        {
-            return Ok(text.into());
-        }
         modified_utf8::decode(bytes).map(Into::into).map_err(|_| self.fault(length, DecodeFault::Text))
     }
 
