@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::error::{DecodeError, DecodeFault, EncodeError, EncodeFault};
+use crate::error::{DecodeError, EncodeError, EncodeFault};
 use crate::loose::{Nested, Reader, Writer};
 use crate::structure::Structure;
 use crate::version::Version;
@@ -69,10 +69,8 @@ impl WireFormat {
 
     fn decode_rest(data_type: u8, reader: &mut Reader<'_>) -> Result<Option<Structure>, DecodeError> {
         let structure = if data_type == NULL { None } else { Some(Structure::read_as(data_type, reader)?) };
-        match reader.left() {
-            0 => Ok(structure),
-            left => Err(reader.fault(0, DecodeFault::Trailing { left })),
-        }
+        reader.finish()?;
+        Ok(structure)
     }
 
     fn append(&self, structure: &Structure, target: &mut Vec<u8>) -> Result<(), EncodeError> {

@@ -8,7 +8,7 @@ use corriere_core::message::{BytesBody, MapBody, ObjectBody, StreamBody};
 
 use super::inflate::{inflate, inflate_with_length};
 use super::{ConversionError, ConversionLimits, kept, value};
-use crate::error::{DecodeError, DecodeFault, EncodeError};
+use crate::error::{DecodeError, EncodeError};
 use crate::format::WireFormat;
 use crate::loose::{Reader, Writer};
 use crate::primitive::{Primitive, PrimitiveLimits, PrimitiveMap};
@@ -75,10 +75,8 @@ fn read_text(content: &Bytes) -> Result<Option<Arc<str>>, DecodeError> {
         Some(length) => Some(reader.text(length)?),
         None => None,
     };
-    match reader.left() {
-        0 => Ok(text),
-        left => Err(reader.fault(0, DecodeFault::Trailing { left })),
-    }
+    reader.finish()?;
+    Ok(text)
 }
 
 fn write_text(text: &str) -> Result<Bytes, EncodeError> {

@@ -36,6 +36,14 @@ impl<'a> Reader<'a> {
         self.bytes.len().saturating_sub(self.offset)
     }
 
+    /// Nothing may be left.
+    pub(crate) fn finish(&self) -> Result<(), DecodeError> {
+        match self.left() {
+            0 => Ok(()),
+            left => Err(self.fault(0, DecodeFault::Trailing { left })),
+        }
+    }
+
     /// An error of what was read last, which began `back` bytes ago.
     pub(crate) fn fault(&self, back: usize, fault: DecodeFault) -> DecodeError {
         DecodeError::new(self.offset.saturating_sub(back), fault)

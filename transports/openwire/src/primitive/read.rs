@@ -12,7 +12,7 @@ use crate::loose::Reader;
 pub(super) fn map(bytes: &Bytes, limits: PrimitiveLimits) -> Result<Option<PrimitiveMap>, DecodeError> {
     let mut values = Values::new(bytes, limits);
     let map = values.deeper(Values::map)?;
-    values.finish()?;
+    values.reader.finish()?;
     Ok(map)
 }
 
@@ -35,13 +35,6 @@ struct Values<'a> {
 impl<'a> Values<'a> {
     fn new(bytes: &'a Bytes, limits: PrimitiveLimits) -> Self {
         Self { reader: Reader::new(bytes, WireFormat::default()), limits, depth: 0, memory: 0 }
-    }
-
-    fn finish(&self) -> Result<(), DecodeError> {
-        match self.reader.left() {
-            0 => Ok(()),
-            left => Err(self.reader.fault(0, DecodeFault::Trailing { left })),
-        }
     }
 
     fn map(&mut self) -> Result<Option<PrimitiveMap>, DecodeError> {
