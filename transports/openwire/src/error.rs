@@ -1,14 +1,12 @@
 //! What can be wrong with bytes that are read, and with structures that are written.
 
-use std::fmt;
-
 use thiserror::Error;
 
 use crate::version::Version;
 
 /// Why a frame, or a part of one, is not what it should be.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{place}, byte {offset}: {fault}")]
+#[error("{}byte {offset}: {fault}", .place.before(", "))]
 #[non_exhaustive]
 pub struct DecodeError {
     place: Place,
@@ -30,8 +28,8 @@ impl DecodeError {
         self
     }
 
-    /// The structure and the fields that it was found in, as `MessageDispatch.message.message_id`; empty when it was
-    /// found before the structure was known.
+    /// The structure and the fields that it was found in, as `MessageDispatch.message.message_id`; `frame` when it
+    /// was found before the structure was known, and empty in properties and bodies, which are read by themselves.
     #[must_use]
     pub fn place(&self) -> String {
         self.place.names()
@@ -127,7 +125,7 @@ pub enum DecodeFault {
 
 /// Why a structure cannot be written.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{place}: {fault}")]
+#[error("{}{fault}", .place.before(": "))]
 #[non_exhaustive]
 pub struct EncodeError {
     place: Place,
@@ -146,7 +144,8 @@ impl EncodeError {
         self
     }
 
-    /// The structure and the fields that it was found in, as `MessageDispatch.message.message_id`.
+    /// The structure and the fields that it was found in, as `MessageDispatch.message.message_id`; empty in
+    /// properties and bodies, which are written by themselves.
     #[must_use]
     pub fn place(&self) -> String {
         self.place.names()
@@ -202,10 +201,9 @@ impl Place {
         let names: Vec<_> = self.0.iter().rev().copied().collect();
         names.join(".")
     }
-}
 
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_empty() { f.write_str("frame") } else { f.write_str(&self.names()) }
+    /// All of it before something else; nothing where it is not known.
+    fn before(&self, separator: &str) -> String {
+        if self.0.is_empty() { String::new() } else { self.names() + separator }
     }
 }

@@ -60,11 +60,9 @@ impl WireFormat {
     /// What is wrong, where, and in which field.
     pub fn decode(&self, frame: &Bytes) -> Result<Option<Structure>, DecodeError> {
         let mut reader = Reader::new(frame, *self);
-        let data_type = reader.u8()?;
-        Self::decode_rest(data_type, &mut reader).map_err(|error| match Structure::name_of(data_type) {
-            Some(name) => error.within(name),
-            None => error,
-        })
+        let data_type = reader.u8().map_err(|error| error.within("frame"))?;
+        let name = Structure::name_of(data_type).unwrap_or("frame");
+        Self::decode_rest(data_type, &mut reader).map_err(|error| error.within(name))
     }
 
     fn decode_rest(data_type: u8, reader: &mut Reader<'_>) -> Result<Option<Structure>, DecodeError> {

@@ -270,6 +270,17 @@ fn what_core_has_no_words_for_is_named() {
     };
     assert!(matches!(refused(half), ConversionError::Body(error) if error.fault == DecodeFault::Text));
 
+    // The error stands within the body, not within a frame.
+    let cut = Message {
+        kind: MessageKind::Stream,
+        content: Some(Bytes::from_static(b"\x02")),
+        ..Message::default()
+    };
+    assert_eq!(
+        refused(cut).to_string(),
+        "the body of the message cannot be read: byte 1: 1 bytes are needed and 0 are left"
+    );
+
     assert_eq!(Message::default().beyond_core(), Vec::<&str>::new());
     let set = Message { droppable: true, arrival: 1, original_destination: queue("a"), ..Message::default() };
     assert_eq!(set.beyond_core(), ["original_destination", "arrival", "droppable"]);
