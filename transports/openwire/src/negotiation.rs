@@ -26,7 +26,7 @@ pub struct Preferences {
     pub initial_delay: Duration,
     /// The host that the client was told to connect to.
     pub host: Option<Arc<str>>,
-    /// What else the peer is told; one that does not know it takes no notice.
+    /// What else the peer is told; one that does not know it takes no notice. It changes nothing of the above.
     pub others: PrimitiveMap,
 }
 
@@ -94,7 +94,8 @@ impl Preferences {
     /// # Errors
     /// One of the other properties cannot be written.
     pub fn info(&self) -> Result<WireFormatInfo, EncodeError> {
-        let mut properties = PrimitiveMap::default();
+        // Of a name that is there twice the last counts: what is declined stays so whatever the others say.
+        let mut properties = self.others.clone();
         properties.push(TCP_NO_DELAY, Primitive::Boolean(self.tcp_no_delay));
         properties.push(SIZE_PREFIX_DISABLED, Primitive::Boolean(false));
         properties.push(CACHE, Primitive::Boolean(false));
@@ -109,7 +110,6 @@ impl Preferences {
         if let Some(host) = &self.host {
             properties.push(HOST, Primitive::String(Arc::clone(host)));
         }
-        properties.0.extend(self.others.0.iter().cloned());
         WireFormatInfo::new(Version::MAXIMUM.number().into(), &properties)
     }
 
@@ -215,6 +215,17 @@ mod tests {
             assert_eq!(properties.get(name), Some(&Primitive::Boolean(false)), "{name}");
         }
         assert_eq!(Preferences::default().negotiate(&info).unwrap().format, WireFormat::default());
+    }
+
+    #[test]
+    fn what_else_is_said_does_not_accept_what_is_declined() {
+        let mut others = PrimitiveMap::default();
+        others.push("Corriere", Primitive::Boolean(true));
+        others.push(TIGHT_ENCODING, Primitive::Boolean(true));
+        let info = Preferences { others, ..Preferences::default() }.info().unwrap();
+        let properties = info.properties().unwrap();
+        assert_eq!(properties.get("Corriere"), Some(&Primitive::Boolean(true)));
+        assert_eq!(properties.get(TIGHT_ENCODING), Some(&Primitive::Boolean(false)));
     }
 
     #[test]
