@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use crate::error::{DecodeError, EncodeError, EncodeFault};
+use crate::frame::LARGEST;
 use crate::loose::{Nested, Reader, Writer};
 use crate::structure::Structure;
 use crate::version::Version;
@@ -78,8 +79,7 @@ impl WireFormat {
         writer.u8(structure.data_type());
         structure.write_fields(&mut writer)?;
         let size = target.len() - start - 4;
-        // Java reads the size as a number that may be negative.
-        let maximum = self.maximum_frame_size.min(i32::MAX as usize);
+        let maximum = self.maximum_frame_size.min(LARGEST);
         let prefix = u32::try_from(size).ok().filter(|_| size <= maximum);
         let prefix = prefix.ok_or_else(|| EncodeError::new(EncodeFault::Frame { size, maximum }))?;
         if let Some(place) = target.get_mut(start..start + 4) {
