@@ -211,8 +211,8 @@ fn of_a_compressed_bytes_body_as_much_is_taken_as_is_said() {
 
 #[test]
 fn maps_and_lists_within_a_message_are_kept_and_go_out_again() {
-    let list = Primitive::List(vec![Primitive::Int(1), Primitive::Map(PrimitiveMap(Vec::new()))]);
-    let map = PrimitiveMap(vec![("list".into(), list.clone()), ("plain".into(), Primitive::Byte(1))]);
+    let list = Primitive::List(vec![Primitive::from(1), Primitive::Map(PrimitiveMap(Vec::new()))]);
+    let map = PrimitiveMap(vec![("list".into(), list.clone()), ("plain".into(), Primitive::from(1_i8))]);
     let encoded = map.encode().unwrap();
     let sent = Message {
         kind: MessageKind::Map,
@@ -232,7 +232,7 @@ fn maps_and_lists_within_a_message_are_kept_and_go_out_again() {
 fn bytes_that_look_like_a_kept_list_stay_bytes() {
     let kept = value::to_core(Primitive::List(Vec::new())).unwrap();
     let Value::Bytes(forged) = kept else { panic!("{kept:?}") };
-    let content = Primitive::encode_all([&Primitive::Bytes(forged.clone())]).unwrap();
+    let content = Primitive::encode_all([&Primitive::from(forged.clone())]).unwrap();
     let sent = Message { kind: MessageKind::Stream, content: Some(content.clone()), ..Message::default() };
     let message = sent.to_core(LIMITS).unwrap();
     assert_eq!(Message::from_core(&message).unwrap().content, Some(content));
