@@ -92,7 +92,7 @@ fn read_map(content: Option<&Bytes>, limits: ConversionLimits) -> Result<MapBody
     };
     let map = PrimitiveMap::decode(content, PrimitiveLimits::of_memory(limits.memory));
     for (name, entry) in map.map_err(ConversionError::Body)?.unwrap_or_default().0 {
-        body.set_unchecked(&name, value::to_core(entry).map_err(ConversionError::WriteBody)?);
+        body.set_unchecked(name, value::to_core(entry).map_err(ConversionError::WriteBody)?);
     }
     Ok(body)
 }

@@ -81,7 +81,7 @@ impl Message {
             let map = PrimitiveMap::decode(marshalled, PrimitiveLimits::of_memory(limits.memory));
             for (name, property) in map.map_err(ConversionError::Properties)?.unwrap_or_default().0 {
                 let property = value::to_core(property).map_err(ConversionError::WriteProperties)?;
-                properties.set_unchecked(&name, property);
+                properties.set_unchecked(name, property);
             }
         }
         if let Some(group) = &self.group_id {

@@ -46,7 +46,7 @@ fn bodies() -> impl Strategy<Value = Body> {
         any::<Vec<u8>>().prop_map(|bytes| Body::Object(ObjectBody::new(bytes))),
         prop::collection::vec((texts(), values()), 0..5).prop_map(|entries| {
             let mut body = MapBody::new();
-            entries.into_iter().for_each(|(name, value)| body.set_unchecked(&name, value));
+            entries.into_iter().for_each(|(name, value)| body.set_unchecked(name, value));
             Body::Map(body)
         }),
         prop::collection::vec(values(), 0..5).prop_map(|items| {
@@ -75,7 +75,7 @@ prop_compose! {
     ) -> corriere_core::Message {
         let mut message = corriere_core::Message::new(body);
         let target = message.properties_mut_unchecked();
-        properties.into_iter().for_each(|(name, value)| target.set_unchecked(&name, value));
+        properties.into_iter().for_each(|(name, value)| target.set_unchecked(name, value));
         if let Some((group, number)) = group {
             target.set_unchecked("JMSXGroupID", group.into());
             target.set_unchecked("JMSXGroupSeq", number.into());
