@@ -11,7 +11,7 @@ use super::{ConversionError, ConversionLimits, kept, value};
 use crate::error::{DecodeError, EncodeError};
 use crate::format::WireFormat;
 use crate::loose::{Reader, Writer};
-use crate::primitive::{Primitive, PrimitiveLimits, PrimitiveMap};
+use crate::primitive::{Primitive, PrimitiveLimits, PrimitiveMap, encode_map};
 use crate::structures::{Message, MessageKind};
 
 /// The body of a message of the wire.
@@ -45,12 +45,12 @@ pub(super) fn write(body: &Body) -> Result<(MessageKind, Option<Bytes>), EncodeE
         Body::Object(body) => (MessageKind::Object, unless_empty(body.as_bytes())),
         Body::Map(body) if body.is_empty() => (MessageKind::Map, None),
         Body::Map(body) => {
-            let entries = body.iter().map(|(name, entry)| (name.into(), value::from_core(entry))).collect();
-            (MessageKind::Map, Some(PrimitiveMap(entries).encode()?))
+            let entries = body.iter().map(|(name, entry)| (name, value::from_core(entry)));
+            (MessageKind::Map, Some(encode_map(body.len(), entries)?))
         }
         Body::Stream(body) => {
-            let items: Vec<_> = body.iter().map(value::from_core).collect();
-            (MessageKind::Stream, unless_empty(&Primitive::encode_all(&items)?))
+            let items = Primitive::encode_all(body.iter().map(value::from_core))?;
+            (MessageKind::Stream, unless_empty(&items))
         }
     })
 }

@@ -3,6 +3,9 @@
 mod read;
 mod write;
 
+pub(crate) use write::map as encode_map;
+
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -75,7 +78,11 @@ impl PrimitiveMap {
     /// # Errors
     /// A name or a number of values that has no room, or too many maps and lists within each other.
     pub fn encode(&self) -> Result<Bytes, EncodeError> {
-        write::map(self)
+        write::map(self.0.len(), self.iter())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&str, &Primitive)> {
+        self.0.iter().map(|(name, value)| (&**name, value))
     }
 
     /// The value of this name.
@@ -103,7 +110,7 @@ impl Primitive {
     ///
     /// # Errors
     /// As [`PrimitiveMap::encode`].
-    pub fn encode_all<'a>(values: impl IntoIterator<Item = &'a Self>) -> Result<Bytes, EncodeError> {
+    pub fn encode_all(values: impl IntoIterator<Item = impl Borrow<Self>>) -> Result<Bytes, EncodeError> {
         write::all(values)
     }
 }

@@ -1,9 +1,11 @@
 //! Writes primitive values.
 
+use std::borrow::Borrow;
+
 use bytes::Bytes;
 use corriere_core::Value;
 
-use super::{Primitive, PrimitiveLimits, PrimitiveMap};
+use super::{Primitive, PrimitiveLimits};
 use crate::error::{EncodeError, EncodeFault};
 use crate::format::WireFormat;
 use crate::loose::Writer;
@@ -11,24 +13,33 @@ use crate::loose::Writer;
 /// From this many UTF-16 units on a text is written with a length of 32 bits, as Java writes it.
 const BIG_STRING: usize = i16::MAX as usize / 4;
 
-pub(super) fn map(map: &PrimitiveMap) -> Result<Bytes, EncodeError> {
+/// The bytes of a map of `count` entries.
+pub(crate) fn map(
+    count: usize,
+    entries: impl IntoIterator<Item = (impl AsRef<str>, impl Borrow<Primitive>)>,
+) -> Result<Bytes, EncodeError> {
     let mut bytes = Vec::new();
-    write_map(map, &mut Writer::new(&mut bytes, WireFormat::default()), 1)?;
+    write_map(count, entries, &mut Writer::new(&mut bytes, WireFormat::default()), 1)?;
     Ok(bytes.into())
 }
 
-pub(super) fn all<'a>(values: impl IntoIterator<Item = &'a Primitive>) -> Result<Bytes, EncodeError> {
+pub(super) fn all(values: impl IntoIterator<Item = impl Borrow<Primitive>>) -> Result<Bytes, EncodeError> {
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, WireFormat::default());
-    values.into_iter().try_for_each(|value| write(value, &mut writer, 0))?;
+    values.into_iter().try_for_each(|value| write(value.borrow(), &mut writer, 0))?;
     Ok(bytes.into())
 }
 
-fn write_map(map: &PrimitiveMap, writer: &mut Writer<'_>, depth: usize) -> Result<(), EncodeError> {
-    writer.length(map.0.len())?;
-    map.0.iter().try_for_each(|(name, value)| {
-        writer.short_text(name)?;
-        write(value, writer, depth)
+fn write_map(
+    count: usize,
+    entries: impl IntoIterator<Item = (impl AsRef<str>, impl Borrow<Primitive>)>,
+    writer: &mut Writer<'_>,
+    depth: usize,
+) -> Result<(), EncodeError> {
+    writer.length(count)?;
+    entries.into_iter().try_for_each(|(name, value)| {
+        writer.short_text(name.as_ref())?;
+        write(value.borrow(), writer, depth)
     })
 }
 
@@ -37,7 +48,7 @@ fn write(value: &Primitive, writer: &mut Writer<'_>, depth: usize) -> Result<(),
         Primitive::Plain(value) => return write_plain(value, writer),
         Primitive::Map(map) => {
             writer.u8(11);
-            write_map(map, writer, deeper(depth)?)?;
+            write_map(map.0.len(), map.iter(), writer, deeper(depth)?)?;
         }
         Primitive::List(values) => {
             writer.u8(12);
