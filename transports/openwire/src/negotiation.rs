@@ -1,4 +1,22 @@
 //! What two sides agree on before anything else is said (OpenWire, section 2).
+//!
+//! Each side sends its [`WireFormatInfo`] first, in [`WireFormat::default`], and then speaks what follows from both.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use corriere_openwire::negotiation::Preferences;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let ours = Preferences::default();
+//! let peer = Preferences { maximum_inactivity: Some(Duration::from_secs(5)), ..Preferences::default() };
+//!
+//! let agreement = ours.negotiate(&peer.info()?)?;
+//! assert_eq!(agreement.format.version.number(), 12);
+//! assert_eq!(agreement.maximum_inactivity, Some(Duration::from_secs(5)));
+//! # Ok(())
+//! # }
+//! ```
 
 use std::sync::Arc;
 use std::time::Duration;
