@@ -41,6 +41,19 @@ impl DestinationKind {
             Self::TemporaryTopic => "temp-topic",
         }
     }
+
+    /// The kind that `text` begins with, as in `topic://prices`, and what stands behind it; `None` where it names none.
+    #[must_use]
+    pub fn split(text: &str) -> Option<(Self, &str)> {
+        let mut kinds = Self::ALL.into_iter();
+        kinds.find_map(|kind| Some((kind, text.strip_prefix(kind.scheme())?.strip_prefix("://")?)))
+    }
+
+    /// Whether it belongs to a connection and ends with it.
+    #[must_use]
+    pub fn is_temporary(self) -> bool {
+        matches!(self, Self::TemporaryQueue | Self::TemporaryTopic)
+    }
 }
 
 /// A queue or a topic, with the options that stood behind its name.
@@ -110,10 +123,8 @@ impl Destination {
     /// # Errors
     /// See [`DestinationError`].
     pub fn parse(text: &str, default: DestinationKind) -> Result<Self, DestinationError> {
-        DestinationKind::ALL
-            .into_iter()
-            .find_map(|kind| Some((kind, text.strip_prefix(kind.scheme())?.strip_prefix("://")?)))
-            .map_or_else(|| Self::new(default, text), |(kind, name)| Self::new(kind, name))
+        let (kind, name) = DestinationKind::split(text).unwrap_or((default, text));
+        Self::new(kind, name)
     }
 
     fn new(kind: DestinationKind, text: &str) -> Result<Self, DestinationError> {
@@ -139,7 +150,7 @@ impl Destination {
     /// Whether this belongs to a connection and ends with it.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
-        matches!(self.kind, DestinationKind::TemporaryQueue | DestinationKind::TemporaryTopic)
+        self.kind.is_temporary()
     }
 
     /// The physical name, without options.

@@ -154,6 +154,7 @@ impl BytesReader {
             MessageError::Encoding { offset } => MessageError::Encoding { offset: start + offset },
             other => other,
         })?;
+        let text = text.into_owned();
         self.position = start + length;
         Ok(text)
     }

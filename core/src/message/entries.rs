@@ -22,11 +22,11 @@ impl Entries {
         self.0.as_ref()?.values.get(name)
     }
 
-    pub(super) fn insert(&mut self, name: &str, value: Value) {
+    pub(super) fn insert(&mut self, name: impl AsRef<str> + Into<Arc<str>>, value: Value) {
         let inner = Arc::make_mut(self.0.get_or_insert_default());
-        inner.size += entry_size(name, &value);
-        if let Some(slot) = inner.values.get_mut(name) {
-            inner.size -= entry_size(name, slot);
+        inner.size += entry_size(name.as_ref(), &value);
+        if let Some(slot) = inner.values.get_mut(name.as_ref()) {
+            inner.size -= entry_size(name.as_ref(), slot);
             *slot = value;
         } else {
             inner.values.insert(name.into(), value);

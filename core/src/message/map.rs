@@ -1,5 +1,7 @@
 //! Map bodies.
 
+use std::sync::Arc;
+
 use super::convert::{FromValue, read_named};
 use super::entries::Entries;
 use super::{MessageError, Value};
@@ -40,7 +42,7 @@ impl MapBody {
     }
 
     /// Sets an entry as it came over a wire.
-    pub fn set_unchecked(&mut self, name: &str, value: Value) {
+    pub fn set_unchecked(&mut self, name: impl AsRef<str> + Into<Arc<str>>, value: Value) {
         self.0.insert(name, value);
     }
 

@@ -3,6 +3,8 @@
 //! It differs from UTF-8 in two places: U+0000 takes two bytes, and a character beyond U+FFFF is written as its two
 //! UTF-16 surrogates, three bytes each.
 
+use std::borrow::Cow;
+
 use super::MessageError;
 
 /// How many bytes `text` takes.
@@ -33,16 +35,16 @@ pub fn encode(text: &str, target: &mut Vec<u8>) {
     }
 }
 
-/// Reads text. A zero byte is taken as U+0000, as Java takes it.
+/// Reads text, which is borrowed where it is the same in UTF-8. A zero byte is taken as U+0000, as Java takes it.
 ///
 /// # Errors
 /// [`MessageError::Encoding`] with the first byte that does not fit; a surrogate without its other half is no text.
-pub fn decode(bytes: &[u8]) -> Result<String, MessageError> {
+pub fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, MessageError> {
     // Most text is the same in both encodings, and what UTF-8 writes in four bytes is no modified UTF-8.
     if let Ok(text) = str::from_utf8(bytes)
         && !bytes.iter().any(|byte| *byte >= 0xf0)
     {
-        return Ok(text.to_owned());
+        return Ok(text.into());
     }
     let mut text = String::with_capacity(bytes.len());
     let mut offset = 0;
@@ -51,7 +53,7 @@ pub fn decode(bytes: &[u8]) -> Result<String, MessageError> {
         text.push(character);
         offset += length;
     }
-    Ok(text)
+    Ok(text.into())
 }
 
 fn next_character(bytes: &[u8]) -> Option<(char, usize)> {
@@ -128,7 +130,7 @@ mod tests {
             let bytes = encoded(&text);
             prop_assert_eq!(encoded_len(&text), bytes.len());
             prop_assert!(bytes.iter().all(|byte| *byte != 0 && *byte < 0xf0));
-            prop_assert_eq!(decode(&bytes), Ok(text));
+            prop_assert_eq!(decode(&bytes), Ok(text.into()));
         }
 
         #[test]

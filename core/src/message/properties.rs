@@ -1,5 +1,7 @@
 //! Typed properties by name.
 
+use std::sync::Arc;
+
 use super::convert::{FromValue, read_named};
 use super::entries::Entries;
 use super::{MessageError, Value, property_name};
@@ -55,7 +57,7 @@ impl Properties {
     }
 
     /// Sets a value under a name as it came over a wire, or one of Corriere's own.
-    pub fn set_unchecked(&mut self, name: &str, value: Value) {
+    pub fn set_unchecked(&mut self, name: impl AsRef<str> + Into<Arc<str>>, value: Value) {
         self.0.insert(name, value);
     }
 

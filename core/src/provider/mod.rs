@@ -64,7 +64,7 @@ pub struct ConnectOptions {
 }
 
 /// A password, which is never shown.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Password(pub Arc<str>);
 
 impl Debug for Password {

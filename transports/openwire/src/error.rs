@@ -1,17 +1,15 @@
 //! What can be wrong with bytes that are read, and with structures that are written.
 
-use std::fmt;
-
 use thiserror::Error;
 
 use crate::version::Version;
 
 /// Why a frame, or a part of one, is not what it should be.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{}, byte {offset}: {fault}", Place(.path))]
+#[error("{}byte {offset}: {fault}", .place.before(", "))]
 #[non_exhaustive]
 pub struct DecodeError {
-    path: Vec<&'static str>,
+    place: Place,
     /// Where what is wrong begins, counted from the first byte behind the frame's size, or from that of the properties or
     /// the body that was read.
     pub offset: usize,
@@ -21,20 +19,20 @@ pub struct DecodeError {
 
 impl DecodeError {
     pub(crate) fn new(offset: usize, fault: DecodeFault) -> Self {
-        Self { path: Vec::new(), offset, fault }
+        Self { place: Place::default(), offset, fault }
     }
 
     /// The same error, said of a field or of a structure that the place stands in.
     pub(crate) fn within(mut self, name: &'static str) -> Self {
-        self.path.push(name);
+        self.place.0.push(name);
         self
     }
 
-    /// The structure and the fields that it was found in, as `MessageDispatch.message.message_id`; empty when it was
-    /// found before the structure was known.
+    /// The structure and the fields that it was found in, as `MessageDispatch.message.message_id`; `frame` when it
+    /// was found before the structure was known, and empty in properties and bodies, which are read by themselves.
     #[must_use]
     pub fn place(&self) -> String {
-        joined(&self.path)
+        self.place.names()
     }
 }
 
@@ -127,29 +125,30 @@ pub enum DecodeFault {
 
 /// Why a structure cannot be written.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("{}: {fault}", Place(.path))]
+#[error("{}{fault}", .place.before(": "))]
 #[non_exhaustive]
 pub struct EncodeError {
-    path: Vec<&'static str>,
+    place: Place,
     /// What is wrong.
     pub fault: EncodeFault,
 }
 
 impl EncodeError {
     pub(crate) fn new(fault: EncodeFault) -> Self {
-        Self { path: Vec::new(), fault }
+        Self { place: Place::default(), fault }
     }
 
     /// The same error, said of a field or of a structure that the place stands in.
     pub(crate) fn within(mut self, name: &'static str) -> Self {
-        self.path.push(name);
+        self.place.0.push(name);
         self
     }
 
-    /// The structure and the fields that it was found in, as `MessageDispatch.message.message_id`.
+    /// The structure and the fields that it was found in, as `MessageDispatch.message.message_id`; empty in
+    /// properties and bodies, which are written by themselves.
     #[must_use]
     pub fn place(&self) -> String {
-        joined(&self.path)
+        self.place.names()
     }
 }
 
@@ -193,17 +192,18 @@ pub enum EncodeFault {
     },
 }
 
-struct Place<'a>(&'a [&'static str]);
+/// A structure and the fields within it, the innermost first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Place(Vec<&'static str>);
 
-impl fmt::Display for Place<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_empty() { "frame" } else { "" })?;
-        f.write_str(&joined(self.0))
+impl Place {
+    fn names(&self) -> String {
+        let names: Vec<_> = self.0.iter().rev().copied().collect();
+        names.join(".")
     }
-}
 
-/// The innermost name was pushed first.
-fn joined(path: &[&'static str]) -> String {
-    let names: Vec<_> = path.iter().rev().copied().collect();
-    names.join(".")
+    /// All of it before something else; nothing where it is not known.
+    fn before(&self, separator: &str) -> String {
+        if self.0.is_empty() { String::new() } else { self.names() + separator }
+    }
 }

@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-use crate::error::{DecodeError, DecodeFault, EncodeError, EncodeFault};
+use crate::error::{DecodeError, EncodeError, EncodeFault};
+use crate::frame::LARGEST;
 use crate::loose::{Nested, Reader, Writer};
 use crate::structure::Structure;
 use crate::version::Version;
@@ -60,19 +61,15 @@ impl WireFormat {
     /// What is wrong, where, and in which field.
     pub fn decode(&self, frame: &Bytes) -> Result<Option<Structure>, DecodeError> {
         let mut reader = Reader::new(frame, *self);
-        let data_type = reader.u8()?;
-        Self::decode_rest(data_type, &mut reader).map_err(|error| match Structure::name_of(data_type) {
-            Some(name) => error.within(name),
-            None => error,
-        })
+        let data_type = reader.u8().map_err(|error| error.within("frame"))?;
+        let name = Structure::name_of(data_type).unwrap_or("frame");
+        Self::decode_rest(data_type, &mut reader).map_err(|error| error.within(name))
     }
 
     fn decode_rest(data_type: u8, reader: &mut Reader<'_>) -> Result<Option<Structure>, DecodeError> {
         let structure = if data_type == NULL { None } else { Some(Structure::read_as(data_type, reader)?) };
-        match reader.left() {
-            0 => Ok(structure),
-            left => Err(reader.fault(0, DecodeFault::Trailing { left })),
-        }
+        reader.finish()?;
+        Ok(structure)
     }
 
     fn append(&self, structure: &Structure, target: &mut Vec<u8>) -> Result<(), EncodeError> {
@@ -82,8 +79,7 @@ impl WireFormat {
         writer.u8(structure.data_type());
         structure.write_fields(&mut writer)?;
         let size = target.len() - start - 4;
-        // Java reads the size as a number that may be negative.
-        let maximum = self.maximum_frame_size.min(i32::MAX as usize);
+        let maximum = self.maximum_frame_size.min(LARGEST);
         let prefix = u32::try_from(size).ok().filter(|_| size <= maximum);
         let prefix = prefix.ok_or_else(|| EncodeError::new(EncodeFault::Frame { size, maximum }))?;
         if let Some(place) = target.get_mut(start..start + 4) {

@@ -6,6 +6,9 @@ use thiserror::Error;
 /// How many bytes a frame's size takes.
 const PREFIX: usize = 4;
 
+/// How large a frame may be whatever was agreed on: Java reads the size as a number that may be negative.
+pub(crate) const LARGEST: usize = i32::MAX as usize;
+
 /// Cuts what was read from a peer into frames.
 ///
 /// Whoever reads appends to [`Frames::buffer_mut`] and takes frames until there is none. A frame that is announced takes
@@ -20,13 +23,13 @@ impl Frames {
     /// Frames of at most `maximum` bytes, their size not counted.
     #[must_use]
     pub fn new(maximum: usize) -> Self {
-        Self { buffer: BytesMut::new(), maximum }
+        Self { buffer: BytesMut::new(), maximum: maximum.min(LARGEST) }
     }
 
     /// Accepts frames of another size from now on: until the wire format is agreed on, a peer should have no more than
     /// [`WireFormatInfo::MAXIMUM_FRAME_SIZE`](crate::structures::WireFormatInfo::MAXIMUM_FRAME_SIZE).
     pub fn set_maximum(&mut self, maximum: usize) {
-        self.maximum = maximum;
+        self.maximum = maximum.min(LARGEST);
     }
 
     /// Where what is read has to be appended.
@@ -69,7 +72,7 @@ impl Frames {
 
     fn announced(&self) -> Option<usize> {
         let prefix = self.buffer.first_chunk::<PREFIX>()?;
-        // A negative size is one above any maximum.
+        // A negative size is one above `LARGEST`.
         Some(usize::try_from(u32::from_be_bytes(*prefix)).unwrap_or(usize::MAX - PREFIX))
     }
 }
@@ -115,6 +118,11 @@ mod tests {
             let error = frames.next_frame().unwrap_err();
             assert_eq!((error.size, error.maximum), (size as usize, 3));
         }
+        // A negative one is refused by who would take anything.
+        let mut frames = Frames::new(usize::MAX);
+        frames.set_maximum(usize::MAX);
+        frames.buffer_mut().extend_from_slice(&0x8000_0000_u32.to_be_bytes());
+        assert_eq!(frames.next_frame().unwrap_err().maximum, 0x7fff_ffff);
     }
 
     #[test]

@@ -1,8 +1,27 @@
 //! What two sides agree on before anything else is said (OpenWire, section 2).
+//!
+//! Each side sends its [`WireFormatInfo`] first, in [`WireFormat::default`], and then speaks what follows from both.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use corriere_openwire::negotiation::Preferences;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let ours = Preferences::default();
+//! let peer = Preferences { maximum_inactivity: Some(Duration::from_secs(5)), ..Preferences::default() };
+//!
+//! let agreement = ours.negotiate(&peer.info()?)?;
+//! assert_eq!(agreement.format.version.number(), 12);
+//! assert_eq!(agreement.maximum_inactivity, Some(Duration::from_secs(5)));
+//! # Ok(())
+//! # }
+//! ```
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use corriere_core::Value;
 use thiserror::Error;
 
 use crate::error::{DecodeError, EncodeError};
@@ -26,7 +45,7 @@ pub struct Preferences {
     pub initial_delay: Duration,
     /// The host that the client was told to connect to.
     pub host: Option<Arc<str>>,
-    /// What else the peer is told; one that does not know it takes no notice.
+    /// What else the peer is told; one that does not know it takes no notice. It changes nothing of the above.
     pub others: PrimitiveMap,
 }
 
@@ -94,22 +113,22 @@ impl Preferences {
     /// # Errors
     /// One of the other properties cannot be written.
     pub fn info(&self) -> Result<WireFormatInfo, EncodeError> {
-        let mut properties = PrimitiveMap::default();
-        properties.push(TCP_NO_DELAY, Primitive::Boolean(self.tcp_no_delay));
-        properties.push(SIZE_PREFIX_DISABLED, Primitive::Boolean(false));
-        properties.push(CACHE, Primitive::Boolean(false));
-        properties.push(CACHE_SIZE, Primitive::Int(0));
-        properties.push(TIGHT_ENCODING, Primitive::Boolean(false));
-        properties.push(STACK_TRACES, Primitive::Boolean(self.stack_traces));
+        // Of a name that is there twice the last counts: what is declined stays so whatever the others say.
+        let mut properties = self.others.clone();
+        properties.push(TCP_NO_DELAY, self.tcp_no_delay);
+        properties.push(SIZE_PREFIX_DISABLED, false);
+        properties.push(CACHE, false);
+        properties.push(CACHE_SIZE, 0);
+        properties.push(TIGHT_ENCODING, false);
+        properties.push(STACK_TRACES, self.stack_traces);
         let inactivity = self.maximum_inactivity.map_or(0, milliseconds);
-        properties.push(MAXIMUM_INACTIVITY, Primitive::Long(inactivity));
-        properties.push(INITIAL_DELAY, Primitive::Long(milliseconds(self.initial_delay)));
+        properties.push(MAXIMUM_INACTIVITY, inactivity);
+        properties.push(INITIAL_DELAY, milliseconds(self.initial_delay));
         let size = i64::try_from(self.maximum_frame_size).unwrap_or(i64::MAX);
-        properties.push(MAXIMUM_FRAME_SIZE, Primitive::Long(size));
+        properties.push(MAXIMUM_FRAME_SIZE, size);
         if let Some(host) = &self.host {
-            properties.push(HOST, Primitive::String(Arc::clone(host)));
+            properties.push(HOST, Arc::clone(host));
         }
-        properties.0.extend(self.others.0.iter().cloned());
         WireFormatInfo::new(Version::MAXIMUM.number().into(), &properties)
     }
 
@@ -121,10 +140,12 @@ impl Preferences {
         let version =
             Version::agreed(theirs.version).ok_or(NegotiationError::Version { version: theirs.version })?;
         let properties = theirs.properties().map_err(NegotiationError::Properties)?;
-        let wants = |name| matches!(properties.get(name), Some(Primitive::Boolean(true)));
+        let wants = |name| matches!(properties.get(name), Some(Primitive::Plain(Value::Boolean(true))));
         // What is absent, or not above zero, is no bound; for the silence it says that there is none.
         let bound = |name| match properties.get(name) {
-            Some(Primitive::Long(number)) => u64::try_from(*number).ok().filter(|number| *number > 0),
+            Some(Primitive::Plain(Value::Long(number))) => {
+                u64::try_from(*number).ok().filter(|number| *number > 0)
+            }
             _ => None,
         };
         let size =
@@ -152,7 +173,7 @@ impl Agreement {
     #[must_use]
     pub fn host(&self) -> Option<&str> {
         match self.properties.get(HOST) {
-            Some(Primitive::String(host)) => Some(host),
+            Some(Primitive::Plain(Value::String(host))) => Some(host),
             _ => None,
         }
     }
@@ -177,12 +198,12 @@ mod tests {
         let theirs = peer(
             10,
             &[
-                (STACK_TRACES, Primitive::Boolean(true)),
-                (TIGHT_ENCODING, Primitive::Boolean(true)),
-                (MAXIMUM_FRAME_SIZE, Primitive::Long(5_000)),
-                (MAXIMUM_INACTIVITY, Primitive::Long(40_000)),
-                (INITIAL_DELAY, Primitive::Long(2_000)),
-                (HOST, Primitive::String("broker.example".into())),
+                (STACK_TRACES, Primitive::from(true)),
+                (TIGHT_ENCODING, Primitive::from(true)),
+                (MAXIMUM_FRAME_SIZE, Primitive::from(5_000_i64)),
+                (MAXIMUM_INACTIVITY, Primitive::from(40_000_i64)),
+                (INITIAL_DELAY, Primitive::from(2_000_i64)),
+                (HOST, Primitive::from("broker.example")),
             ],
         );
         let agreed = ours.negotiate(&theirs).unwrap();
@@ -198,9 +219,9 @@ mod tests {
     fn a_peer_that_does_not_say_how_long_it_may_be_silent_may_be_so_for_ever() {
         let agreed = Preferences::default().negotiate(&peer(12, &[])).unwrap();
         assert_eq!(agreed.maximum_inactivity, None);
-        for unset in [0, -1] {
+        for unset in [0_i64, -1] {
             let theirs =
-                [(MAXIMUM_INACTIVITY, Primitive::Long(unset)), (MAXIMUM_FRAME_SIZE, Primitive::Long(unset))];
+                [(MAXIMUM_INACTIVITY, Primitive::from(unset)), (MAXIMUM_FRAME_SIZE, Primitive::from(unset))];
             let agreed = Preferences::default().negotiate(&peer(12, &theirs)).unwrap();
             assert_eq!(agreed.maximum_inactivity, None);
             assert_eq!(agreed.format.maximum_frame_size, DEFAULT_MAXIMUM_FRAME_SIZE);
@@ -212,18 +233,29 @@ mod tests {
         let info = Preferences::default().info().unwrap();
         let properties = info.properties().unwrap();
         for name in [TIGHT_ENCODING, CACHE, SIZE_PREFIX_DISABLED] {
-            assert_eq!(properties.get(name), Some(&Primitive::Boolean(false)), "{name}");
+            assert_eq!(properties.get(name), Some(&Primitive::from(false)), "{name}");
         }
         assert_eq!(Preferences::default().negotiate(&info).unwrap().format, WireFormat::default());
+    }
+
+    #[test]
+    fn what_else_is_said_does_not_accept_what_is_declined() {
+        let mut others = PrimitiveMap::default();
+        others.push("Corriere", Primitive::from(true));
+        others.push(TIGHT_ENCODING, Primitive::from(true));
+        let info = Preferences { others, ..Preferences::default() }.info().unwrap();
+        let properties = info.properties().unwrap();
+        assert_eq!(properties.get("Corriere"), Some(&Primitive::from(true)));
+        assert_eq!(properties.get(TIGHT_ENCODING), Some(&Primitive::from(false)));
     }
 
     #[test]
     fn a_peer_that_is_too_old_or_says_too_much_is_refused_by_name() {
         let error = Preferences::default().negotiate(&peer(8, &[])).unwrap_err();
         assert_eq!(error.to_string(), "the peer speaks version 8 of OpenWire; expected at least 9");
-        let many: Vec<_> = (0..65).map(|_| ("a", Primitive::Null)).collect();
+        let many: Vec<_> = (0..65).map(|_| ("a", Primitive::from(Value::Null))).collect();
         let nested = [("a", Primitive::List(Vec::new()))];
-        let long = [("a", Primitive::String("a".repeat(513).into()))];
+        let long = [("a", Primitive::from("a".repeat(513)))];
         for properties in [&many[..], &nested, &long] {
             let error = Preferences::default().negotiate(&peer(12, properties)).unwrap_err();
             assert!(matches!(error, NegotiationError::Properties(_)), "{error}");

@@ -30,7 +30,8 @@ impl Version {
     }
 
     /// All of them, the oldest first.
-    pub fn all() -> impl Iterator<Item = Self> {
+    #[cfg(test)]
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
         (Self::MINIMUM.0..=Self::MAXIMUM.0).map(Self)
     }
 }

@@ -50,7 +50,7 @@ fn body() -> impl Strategy<Value = Body> {
         bytes().prop_map(|bytes| Body::Object(ObjectBody::new(bytes))),
         values().prop_map(|values| {
             let mut body = MapBody::new();
-            values.into_iter().for_each(|(name, value)| body.set_unchecked(&name, value));
+            values.into_iter().for_each(|(name, value)| body.set_unchecked(name, value));
             Body::Map(body)
         }),
         values().prop_map(|values| {
@@ -87,7 +87,7 @@ fn message() -> impl Strategy<Value = Message> {
     (body(), values(), lasting, optional).prop_map(|(body, properties, lasting, optional)| {
         let mut message = Message::new(body);
         for (name, value) in properties {
-            message.properties_mut_unchecked().set_unchecked(&name, value);
+            message.properties_mut_unchecked().set_unchecked(name, value);
         }
         let (priority, persistent, timestamp, expiration, message_id) = lasting;
         let (destination, correlation_id, reply_to, message_type) = optional;

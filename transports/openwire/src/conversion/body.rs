@@ -8,10 +8,10 @@ use corriere_core::message::{BytesBody, MapBody, ObjectBody, StreamBody};
 
 use super::inflate::{inflate, inflate_with_length};
 use super::{ConversionError, ConversionLimits, kept, value};
-use crate::error::{DecodeError, DecodeFault, EncodeError};
+use crate::error::{DecodeError, EncodeError};
 use crate::format::WireFormat;
 use crate::loose::{Reader, Writer};
-use crate::primitive::{Primitive, PrimitiveLimits, PrimitiveMap};
+use crate::primitive::{Primitive, PrimitiveLimits, PrimitiveMap, encode_map};
 use crate::structures::{Message, MessageKind};
 
 /// The body of a message of the wire.
@@ -45,12 +45,12 @@ pub(super) fn write(body: &Body) -> Result<(MessageKind, Option<Bytes>), EncodeE
         Body::Object(body) => (MessageKind::Object, unless_empty(body.as_bytes())),
         Body::Map(body) if body.is_empty() => (MessageKind::Map, None),
         Body::Map(body) => {
-            let entries = body.iter().map(|(name, entry)| (name.into(), value::from_core(entry))).collect();
-            (MessageKind::Map, Some(PrimitiveMap(entries).encode()?))
+            let entries = body.iter().map(|(name, entry)| (name, value::from_core(entry)));
+            (MessageKind::Map, Some(encode_map(body.len(), entries)?))
         }
         Body::Stream(body) => {
-            let items: Vec<_> = body.iter().map(value::from_core).collect();
-            (MessageKind::Stream, unless_empty(&Primitive::encode_all(&items)?))
+            let items = Primitive::encode_all(body.iter().map(value::from_core))?;
+            (MessageKind::Stream, unless_empty(&items))
         }
     })
 }
@@ -75,10 +75,8 @@ fn read_text(content: &Bytes) -> Result<Option<Arc<str>>, DecodeError> {
         Some(length) => Some(reader.text(length)?),
         None => None,
     };
-    match reader.left() {
-        0 => Ok(text),
-        left => Err(reader.fault(0, DecodeFault::Trailing { left })),
-    }
+    reader.finish()?;
+    Ok(text)
 }
 
 fn write_text(text: &str) -> Result<Bytes, EncodeError> {
@@ -94,7 +92,7 @@ fn read_map(content: Option<&Bytes>, limits: ConversionLimits) -> Result<MapBody
     };
     let map = PrimitiveMap::decode(content, PrimitiveLimits::of_memory(limits.memory));
     for (name, entry) in map.map_err(ConversionError::Body)?.unwrap_or_default().0 {
-        body.set_unchecked(&name, value::to_core(entry).map_err(ConversionError::WriteBody)?);
+        body.set_unchecked(name, value::to_core(entry).map_err(ConversionError::WriteBody)?);
     }
     Ok(body)
 }

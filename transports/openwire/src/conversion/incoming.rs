@@ -23,20 +23,16 @@ impl Message {
     /// here.
     #[must_use]
     pub fn beyond_core(&self) -> Vec<&'static str> {
-        let id_producer = self.message_id.as_ref().and_then(|id| id.producer_id.as_ref());
+        let id = self.message_id.as_ref();
+        let id_producer = id.and_then(|id| id.producer_id.as_ref());
         let another_producer = self.producer_id.is_some() && self.producer_id.as_ref() != id_producer;
-        let text_view = self.message_id.as_ref().is_some_and(|id| id.text_view.is_some());
-        let unread_text_view =
-            text_view && self.message_id.as_ref().and_then(MessageId::text_view_as_id).is_none();
+        let unread_text_view = id.is_some_and(|id| id.text_view.is_some() && id.text_view_as_id().is_none());
         let fields = [
             ("producer_id", another_producer),
             ("transaction_id", self.transaction_id.is_some()),
             ("original_destination", self.original_destination.is_some()),
             ("message_id.text_view", unread_text_view),
-            (
-                "message_id.broker_sequence_id",
-                self.message_id.as_ref().is_some_and(|id| id.broker_sequence_id != 0),
-            ),
+            ("message_id.broker_sequence_id", id.is_some_and(|id| id.broker_sequence_id != 0)),
             ("original_transaction_id", self.original_transaction_id.is_some()),
             ("data_structure", self.data_structure.is_some()),
             ("target_consumer_id", self.target_consumer_id.is_some()),
@@ -81,7 +77,7 @@ impl Message {
             let map = PrimitiveMap::decode(marshalled, PrimitiveLimits::of_memory(limits.memory));
             for (name, property) in map.map_err(ConversionError::Properties)?.unwrap_or_default().0 {
                 let property = value::to_core(property).map_err(ConversionError::WriteProperties)?;
-                properties.set_unchecked(&name, property);
+                properties.set_unchecked(name, property);
             }
         }
         if let Some(group) = &self.group_id {

@@ -18,6 +18,22 @@
 //! after 1970 is none; a time stamp before 1970 is taken for 1970.
 //! A text view that is no message id is passed over for the producer and its number, and named as what is left over.
 //! What goes out is not compressed.
+//!
+//! ```
+//! use corriere_core::{Body, Destination};
+//! use corriere_openwire::conversion::ConversionLimits;
+//! use corriere_openwire::structures::Message;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut order = corriere_core::Message::new(Body::text("three of A-17"));
+//! order.headers_mut().destination = Some(Destination::queue("orders")?);
+//!
+//! let on_the_wire = Message::from_core(&order)?;
+//! assert_eq!(on_the_wire.destination.as_ref().map(ToString::to_string).as_deref(), Some("queue://orders"));
+//! assert_eq!(on_the_wire.to_core(ConversionLimits::default())?, order);
+//! # Ok(())
+//! # }
+//! ```
 
 mod body;
 mod error;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use corriere_core::{Properties, Timestamp, Value};
 
 use super::{ConversionError, GROUP_FIRST, GROUP_ID, GROUP_SEQUENCE, USER_ID, body, value};
-use crate::primitive::PrimitiveMap;
+use crate::primitive::encode_map;
 use crate::structures::{Destination, Message, MessageId};
 
 impl Message {
@@ -41,7 +41,7 @@ impl Message {
     }
 
     fn take_properties(&mut self, properties: &Properties) -> Result<(), ConversionError> {
-        let mut map = PrimitiveMap::default();
+        let mut others = Vec::new();
         for (name, property) in properties.iter() {
             match (name, property) {
                 (GROUP_ID, Value::String(group)) => self.group_id = Some(Arc::clone(group)),
@@ -49,11 +49,12 @@ impl Message {
                 (USER_ID, Value::String(user)) => self.user_id = Some(Arc::clone(user)),
                 (GROUP_FIRST, Value::Boolean(true)) => self.jmsx_group_first_for_consumer = true,
                 // A field that has no other way to say zero or false leaves these to the map.
-                _ => map.push(name, value::from_core(property)),
+                _ => others.push((name, value::from_core(property))),
             }
         }
-        if !map.0.is_empty() {
-            self.marshalled_properties = Some(map.encode().map_err(ConversionError::WriteProperties)?);
+        if !others.is_empty() {
+            let marshalled = encode_map(others.len(), others).map_err(ConversionError::WriteProperties)?;
+            self.marshalled_properties = Some(marshalled);
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ fn bodies() -> impl Strategy<Value = Body> {
         any::<Vec<u8>>().prop_map(|bytes| Body::Object(ObjectBody::new(bytes))),
         prop::collection::vec((texts(), values()), 0..5).prop_map(|entries| {
             let mut body = MapBody::new();
-            entries.into_iter().for_each(|(name, value)| body.set_unchecked(&name, value));
+            entries.into_iter().for_each(|(name, value)| body.set_unchecked(name, value));
             Body::Map(body)
         }),
         prop::collection::vec(values(), 0..5).prop_map(|items| {
@@ -75,7 +75,7 @@ prop_compose! {
     ) -> corriere_core::Message {
         let mut message = corriere_core::Message::new(body);
         let target = message.properties_mut_unchecked();
-        properties.into_iter().for_each(|(name, value)| target.set_unchecked(&name, value));
+        properties.into_iter().for_each(|(name, value)| target.set_unchecked(name, value));
         if let Some((group, number)) = group {
             target.set_unchecked("JMSXGroupID", group.into());
             target.set_unchecked("JMSXGroupSeq", number.into());
@@ -211,8 +211,8 @@ fn of_a_compressed_bytes_body_as_much_is_taken_as_is_said() {
 
 #[test]
 fn maps_and_lists_within_a_message_are_kept_and_go_out_again() {
-    let list = Primitive::List(vec![Primitive::Int(1), Primitive::Map(PrimitiveMap(Vec::new()))]);
-    let map = PrimitiveMap(vec![("list".into(), list.clone()), ("plain".into(), Primitive::Byte(1))]);
+    let list = Primitive::List(vec![Primitive::from(1), Primitive::Map(PrimitiveMap(Vec::new()))]);
+    let map = PrimitiveMap(vec![("list".into(), list.clone()), ("plain".into(), Primitive::from(1_i8))]);
     let encoded = map.encode().unwrap();
     let sent = Message {
         kind: MessageKind::Map,
@@ -232,7 +232,7 @@ fn maps_and_lists_within_a_message_are_kept_and_go_out_again() {
 fn bytes_that_look_like_a_kept_list_stay_bytes() {
     let kept = value::to_core(Primitive::List(Vec::new())).unwrap();
     let Value::Bytes(forged) = kept else { panic!("{kept:?}") };
-    let content = Primitive::encode_all([&Primitive::Bytes(forged.clone())]).unwrap();
+    let content = Primitive::encode_all([&Primitive::from(forged.clone())]).unwrap();
     let sent = Message { kind: MessageKind::Stream, content: Some(content.clone()), ..Message::default() };
     let message = sent.to_core(LIMITS).unwrap();
     assert_eq!(Message::from_core(&message).unwrap().content, Some(content));
@@ -269,6 +269,17 @@ fn what_core_has_no_words_for_is_named() {
         ..Message::default()
     };
     assert!(matches!(refused(half), ConversionError::Body(error) if error.fault == DecodeFault::Text));
+
+    // The error stands within the body, not within a frame.
+    let cut = Message {
+        kind: MessageKind::Stream,
+        content: Some(Bytes::from_static(b"\x02")),
+        ..Message::default()
+    };
+    assert_eq!(
+        refused(cut).to_string(),
+        "the body of the message cannot be read: byte 1: 1 bytes are needed and 0 are left"
+    );
 
     assert_eq!(Message::default().beyond_core(), Vec::<&str>::new());
     let set = Message { droppable: true, arrival: 1, original_destination: queue("a"), ..Message::default() };

@@ -26,37 +26,16 @@ pub fn nested_value(value: &Value) -> Option<Primitive> {
 }
 
 pub(super) fn to_core(value: Primitive) -> Result<Value, EncodeError> {
-    Ok(match value {
-        Primitive::Null => Value::Null,
-        Primitive::Boolean(value) => Value::Boolean(value),
-        Primitive::Byte(value) => Value::Byte(value),
-        Primitive::Char(value) => Value::Char(value),
-        Primitive::Short(value) => Value::Short(value),
-        Primitive::Int(value) => Value::Int(value),
-        Primitive::Long(value) => Value::Long(value),
-        Primitive::Double(value) => Value::Double(value),
-        Primitive::Float(value) => Value::Float(value),
-        Primitive::String(text) => Value::String(text),
-        Primitive::Bytes(bytes) if !bytes.starts_with(NESTED) => Value::Bytes(kept(&bytes)),
-        nested @ (Primitive::Bytes(_) | Primitive::Map(_) | Primitive::List(_)) => {
+    match value {
+        Primitive::Plain(Value::Bytes(bytes)) if !bytes.starts_with(NESTED) => Ok(Value::Bytes(kept(&bytes))),
+        nested @ (Primitive::Plain(Value::Bytes(_)) | Primitive::Map(_) | Primitive::List(_)) => {
             let encoded = Primitive::encode_all([&nested])?;
-            Value::Bytes(Bytes::from([NESTED, &encoded].concat()))
+            Ok(Value::Bytes(Bytes::from([NESTED, &encoded].concat())))
         }
-    })
+        Primitive::Plain(value) => Ok(value),
+    }
 }
 
 pub(super) fn from_core(value: &Value) -> Primitive {
-    match value {
-        Value::Null => Primitive::Null,
-        Value::Boolean(value) => Primitive::Boolean(*value),
-        Value::Byte(value) => Primitive::Byte(*value),
-        Value::Char(value) => Primitive::Char(*value),
-        Value::Short(value) => Primitive::Short(*value),
-        Value::Int(value) => Primitive::Int(*value),
-        Value::Long(value) => Primitive::Long(*value),
-        Value::Double(value) => Primitive::Double(*value),
-        Value::Float(value) => Primitive::Float(*value),
-        Value::String(text) => Primitive::String(text.clone()),
-        Value::Bytes(bytes) => nested_value(value).unwrap_or_else(|| Primitive::Bytes(bytes.clone())),
-    }
+    nested_value(value).unwrap_or_else(|| Primitive::Plain(value.clone()))
 }

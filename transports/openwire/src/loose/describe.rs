@@ -68,7 +68,7 @@ macro_rules! describe {
         impl $crate::loose::Fields for $name {
             const NAME: &'static str = stringify!($name);
 
-            #[allow(unused_variables)]
+            #[allow(unused_variables, reason = "some structures have no fields")]
             fn read_all(reader: &mut $crate::loose::Reader<'_>) -> Result<Self, $crate::DecodeError> {
                 // A literal's fields are evaluated in the order in which they are written.
                 Ok(Self {
@@ -84,7 +84,7 @@ macro_rules! describe {
                 })
             }
 
-            #[allow(unused_variables)]
+            #[allow(unused_variables, reason = "some structures have no fields")]
             fn write_all(&self, writer: &mut $crate::loose::Writer<'_>) -> Result<(), $crate::EncodeError> {
                 $(
                     if true $(&& ($versions).contains(&writer.version().number()))? {
@@ -96,7 +96,7 @@ macro_rules! describe {
             }
 
             #[cfg(test)]
-            #[allow(unused_variables)]
+            #[allow(unused_variables, reason = "some structures have no fields")]
             fn sample_all(source: &mut $crate::sample::Source) -> Self {
                 Self {
                     $(

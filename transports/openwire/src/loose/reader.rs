@@ -36,12 +36,20 @@ impl<'a> Reader<'a> {
         self.bytes.len().saturating_sub(self.offset)
     }
 
+    /// Nothing may be left.
+    pub(crate) fn finish(&self) -> Result<(), DecodeError> {
+        match self.left() {
+            0 => Ok(()),
+            left => Err(self.fault(0, DecodeFault::Trailing { left })),
+        }
+    }
+
     /// An error of what was read last, which began `back` bytes ago.
     pub(crate) fn fault(&self, back: usize, fault: DecodeFault) -> DecodeError {
         DecodeError::new(self.offset.saturating_sub(back), fault)
     }
 
-    pub(crate) fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
+    fn take(&mut self, length: usize) -> Result<&'a [u8], DecodeError> {
         let rest = self.bytes.get(self.offset..).unwrap_or_default();
         let taken = rest.get(..length);
         let taken = taken
@@ -118,12 +126,6 @@ impl<'a> Reader<'a> {
     /// A text of so many bytes.
     pub(crate) fn text(&mut self, length: usize) -> Result<Arc<str>, DecodeError> {
         let bytes = self.take(length)?;
-        // Most text is the same in both encodings; what UTF-8 writes in four bytes is not.
-        if let Ok(text) = str::from_utf8(bytes)
-            && !bytes.iter().any(|byte| *byte >= 0xf0)
-        {
-            return Ok(text.into());
-        }
         modified_utf8::decode(bytes).map(Into::into).map_err(|_| self.fault(length, DecodeFault::Text))
     }
 

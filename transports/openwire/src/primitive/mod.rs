@@ -3,66 +3,38 @@
 mod read;
 mod write;
 
+pub(crate) use write::map as encode_map;
+
+use std::borrow::Borrow;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use corriere_core::Value;
 
 use crate::error::{DecodeError, EncodeError};
 
-/// A value as the wire has it. Beside what [`corriere_core::Value`] can be, it may be a map or a list.
-#[derive(Clone, Debug)]
+/// A value as the wire has it: one of core's, or a map or a list.
+///
+/// ```
+/// # use corriere_core::Value;
+/// # use corriere_openwire::primitive::Primitive;
+/// assert_eq!(Primitive::from(12), Primitive::Plain(Value::Int(12)));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Primitive {
-    /// 0
-    Null,
-    /// 1
-    Boolean(bool),
-    /// 2
-    Byte(i8),
-    /// 3, one UTF-16 unit.
-    Char(u16),
-    /// 4
-    Short(i16),
-    /// 5
-    Int(i32),
-    /// 6
-    Long(i64),
-    /// 7
-    Double(f64),
-    /// 8
-    Float(f32),
-    /// 9, and 13 for what is too long for that.
-    String(Arc<str>),
-    /// 10
-    Bytes(Bytes),
+    /// 0 to 10, and 13 for a text that is too long for 9.
+    Plain(Value),
     /// 11
     Map(PrimitiveMap),
     /// 12
     List(Vec<Primitive>),
 }
 
-/// Two values are equal when they have the same type and the same bits.
-impl PartialEq for Primitive {
-    fn eq(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Null, Self::Null) => true,
-            (Self::Boolean(this), Self::Boolean(that)) => this == that,
-            (Self::Byte(this), Self::Byte(that)) => this == that,
-            (Self::Char(this), Self::Char(that)) => this == that,
-            (Self::Short(this), Self::Short(that)) => this == that,
-            (Self::Int(this), Self::Int(that)) => this == that,
-            (Self::Long(this), Self::Long(that)) => this == that,
-            (Self::Double(this), Self::Double(that)) => this.to_bits() == that.to_bits(),
-            (Self::Float(this), Self::Float(that)) => this.to_bits() == that.to_bits(),
-            (Self::String(this), Self::String(that)) => this == that,
-            (Self::Bytes(this), Self::Bytes(that)) => this == that,
-            (Self::Map(this), Self::Map(that)) => this == that,
-            (Self::List(this), Self::List(that)) => this == that,
-            _ => false,
-        }
+impl<T: Into<Value>> From<T> for Primitive {
+    fn from(value: T) -> Self {
+        Self::Plain(value.into())
     }
 }
-
-impl Eq for Primitive {}
 
 /// Values by name, in the order in which they stand on the wire; of a name that is there twice the last counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,7 +78,11 @@ impl PrimitiveMap {
     /// # Errors
     /// A name or a number of values that has no room, or too many maps and lists within each other.
     pub fn encode(&self) -> Result<Bytes, EncodeError> {
-        write::map(self)
+        write::map(self.0.len(), self.iter())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&str, &Primitive)> {
+        self.0.iter().map(|(name, value)| (&**name, value))
     }
 
     /// The value of this name.
@@ -116,8 +92,8 @@ impl PrimitiveMap {
     }
 
     /// Adds a value.
-    pub fn push(&mut self, name: &str, value: Primitive) {
-        self.0.push((name.into(), value));
+    pub fn push(&mut self, name: &str, value: impl Into<Primitive>) {
+        self.0.push((name.into(), value.into()));
     }
 }
 
@@ -134,7 +110,7 @@ impl Primitive {
     ///
     /// # Errors
     /// As [`PrimitiveMap::encode`].
-    pub fn encode_all<'a>(values: impl IntoIterator<Item = &'a Self>) -> Result<Bytes, EncodeError> {
+    pub fn encode_all(values: impl IntoIterator<Item = impl Borrow<Self>>) -> Result<Bytes, EncodeError> {
         write::all(values)
     }
 }

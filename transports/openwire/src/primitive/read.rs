@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use corriere_core::Value;
 
 use super::{Primitive, PrimitiveLimits, PrimitiveMap};
 use crate::error::{DecodeError, DecodeFault};
@@ -12,7 +13,7 @@ use crate::loose::Reader;
 pub(super) fn map(bytes: &Bytes, limits: PrimitiveLimits) -> Result<Option<PrimitiveMap>, DecodeError> {
     let mut values = Values::new(bytes, limits);
     let map = values.deeper(Values::map)?;
-    values.finish()?;
+    values.reader.finish()?;
     Ok(map)
 }
 
@@ -35,13 +36,6 @@ struct Values<'a> {
 impl<'a> Values<'a> {
     fn new(bytes: &'a Bytes, limits: PrimitiveLimits) -> Self {
         Self { reader: Reader::new(bytes, WireFormat::default()), limits, depth: 0, memory: 0 }
-    }
-
-    fn finish(&self) -> Result<(), DecodeError> {
-        match self.reader.left() {
-            0 => Ok(()),
-            left => Err(self.reader.fault(0, DecodeFault::Trailing { left })),
-        }
     }
 
     fn map(&mut self) -> Result<Option<PrimitiveMap>, DecodeError> {
@@ -73,31 +67,37 @@ impl<'a> Values<'a> {
 
     fn value(&mut self) -> Result<Primitive, DecodeError> {
         self.charge(size_of::<Primitive>())?;
+        Ok(match self.reader.u8()? {
+            11 => self.deeper(Self::map)?.map_or(Primitive::Plain(Value::Null), Primitive::Map),
+            12 => Primitive::List(self.deeper(Self::list)?),
+            tag => Primitive::Plain(self.plain(tag)?),
+        })
+    }
+
+    fn plain(&mut self, tag: u8) -> Result<Value, DecodeError> {
         let reader = &mut self.reader;
-        Ok(match reader.u8()? {
-            0 => Primitive::Null,
-            1 => Primitive::Boolean(reader.flag()?),
-            2 => Primitive::Byte(reader.i8()?),
-            3 => Primitive::Char(reader.u16()?),
-            4 => Primitive::Short(reader.i16()?),
-            5 => Primitive::Int(reader.i32()?),
-            6 => Primitive::Long(reader.i64()?),
-            7 => Primitive::Double(f64::from_be_bytes(reader.array()?)),
-            8 => Primitive::Float(f32::from_be_bytes(reader.array()?)),
+        Ok(match tag {
+            0 => Value::Null,
+            1 => Value::Boolean(reader.flag()?),
+            2 => Value::Byte(reader.i8()?),
+            3 => Value::Char(reader.u16()?),
+            4 => Value::Short(reader.i16()?),
+            5 => Value::Int(reader.i32()?),
+            6 => Value::Long(reader.i64()?),
+            7 => Value::Double(f64::from_be_bytes(reader.array()?)),
+            8 => Value::Float(f32::from_be_bytes(reader.array()?)),
             9 => {
                 let length = reader.u16()?;
-                Primitive::String(self.text(length.into())?)
+                Value::String(self.text(length.into())?)
             }
             10 => {
                 let length = reader.length(1)?;
                 self.bounded(length, "bytes of an array", self.limits.bytes)?;
-                Primitive::Bytes(self.reader.shared(length)?)
+                Value::Bytes(self.reader.shared(length)?)
             }
-            11 => self.deeper(Self::map)?.map_or(Primitive::Null, Primitive::Map),
-            12 => Primitive::List(self.deeper(Self::list)?),
             13 => {
                 let length = reader.length(1)?;
-                Primitive::String(self.text(length)?)
+                Value::String(self.text(length)?)
             }
             tag => return Err(reader.fault(1, DecodeFault::UnknownTag { tag })),
         })

@@ -1,3 +1,4 @@
+use corriere_core::Value;
 use proptest::prelude::*;
 
 use super::*;
@@ -8,20 +9,21 @@ const LIMITS: PrimitiveLimits =
 
 fn values() -> impl Strategy<Value = Primitive> {
     let text = prop::collection::vec(any::<char>(), 0..12).prop_map(|text| String::from_iter(text).into());
-    let leaf = prop_oneof![
-        Just(Primitive::Null),
-        any::<bool>().prop_map(Primitive::Boolean),
-        any::<i8>().prop_map(Primitive::Byte),
-        any::<u16>().prop_map(Primitive::Char),
-        any::<i16>().prop_map(Primitive::Short),
-        any::<i32>().prop_map(Primitive::Int),
-        any::<i64>().prop_map(Primitive::Long),
-        any::<u64>().prop_map(|bits| Primitive::Double(f64::from_bits(bits))),
-        any::<u32>().prop_map(|bits| Primitive::Float(f32::from_bits(bits))),
-        text.prop_map(Primitive::String),
-        any::<Vec<u8>>().prop_map(|bytes| Primitive::Bytes(bytes.into())),
-        (8_180_usize..8_200).prop_map(|length| Primitive::String("é".repeat(length).into())),
+    let plain = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Boolean),
+        any::<i8>().prop_map(Value::Byte),
+        any::<u16>().prop_map(Value::Char),
+        any::<i16>().prop_map(Value::Short),
+        any::<i32>().prop_map(Value::Int),
+        any::<i64>().prop_map(Value::Long),
+        any::<u64>().prop_map(|bits| Value::Double(f64::from_bits(bits))),
+        any::<u32>().prop_map(|bits| Value::Float(f32::from_bits(bits))),
+        text.prop_map(Value::String),
+        any::<Vec<u8>>().prop_map(|bytes| Value::Bytes(bytes.into())),
+        (8_180_usize..8_200).prop_map(|length| Value::String("é".repeat(length).into())),
     ];
+    let leaf = plain.prop_map(Primitive::Plain);
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Primitive::List),
@@ -70,19 +72,19 @@ fn fault<T: std::fmt::Debug>(result: Result<T, DecodeError>) -> (usize, DecodeFa
 #[test]
 fn values_stand_on_the_wire_as_the_specification_says() {
     let known: [(&[u8], Primitive); 13] = [
-        (b"\0", Primitive::Null),
-        (b"\x01\x01", Primitive::Boolean(true)),
-        (b"\x02\xff", Primitive::Byte(-1)),
-        (b"\x03\0A", Primitive::Char(0x41)),
-        (b"\x04\xff\xfe", Primitive::Short(-2)),
-        (b"\x05\0\0\0\x07", Primitive::Int(7)),
-        (b"\x06\0\0\0\0\0\0\0\x08", Primitive::Long(8)),
-        (b"\x07\x3f\xf8\0\0\0\0\0\0", Primitive::Double(1.5)),
-        (b"\x08\x3f\xc0\0\0", Primitive::Float(1.5)),
-        (b"\x09\0\x04a\xc0\x80b", Primitive::String("a\0b".into())),
-        (b"\x0a\0\0\0\x02xy", Primitive::Bytes(Bytes::from_static(b"xy"))),
-        (b"\x0b\0\0\0\x01\0\x01k\0", Primitive::Map(PrimitiveMap(vec![("k".into(), Primitive::Null)]))),
-        (b"\x0c\0\0\0\x02\0\x02\x05", Primitive::List(vec![Primitive::Null, Primitive::Byte(5)])),
+        (b"\0", Value::Null.into()),
+        (b"\x01\x01", Value::Boolean(true).into()),
+        (b"\x02\xff", Value::Byte(-1).into()),
+        (b"\x03\0A", Value::Char(0x41).into()),
+        (b"\x04\xff\xfe", Value::Short(-2).into()),
+        (b"\x05\0\0\0\x07", Value::Int(7).into()),
+        (b"\x06\0\0\0\0\0\0\0\x08", Value::Long(8).into()),
+        (b"\x07\x3f\xf8\0\0\0\0\0\0", Value::Double(1.5).into()),
+        (b"\x08\x3f\xc0\0\0", Value::Float(1.5).into()),
+        (b"\x09\0\x04a\xc0\x80b", Value::String("a\0b".into()).into()),
+        (b"\x0a\0\0\0\x02xy", Value::Bytes(Bytes::from_static(b"xy")).into()),
+        (b"\x0b\0\0\0\x01\0\x01k\0", Primitive::Map(PrimitiveMap(vec![("k".into(), Value::Null.into())]))),
+        (b"\x0c\0\0\0\x02\0\x02\x05", Primitive::List(vec![Value::Null.into(), Value::Byte(5).into()])),
     ];
     for (bytes, value) in known {
         assert_eq!(Primitive::encode_all([&value]).unwrap(), bytes);
@@ -92,11 +94,11 @@ fn values_stand_on_the_wire_as_the_specification_says() {
 
 #[test]
 fn a_text_is_big_from_the_length_on_that_java_takes_for_big() {
-    let tag = |text: &str| Primitive::encode_all([&Primitive::String(text.into())]).unwrap()[0];
+    let tag = |text: &str| Primitive::encode_all([&Primitive::from(text)]).unwrap()[0];
     assert_eq!((tag(&"a".repeat(8_190)), tag(&"a".repeat(8_191))), (9, 13));
     assert_eq!((tag(&"é".repeat(8_190)), tag(&"é".repeat(8_191))), (9, 13), "units are counted, not bytes");
     assert_eq!((tag(&"😀".repeat(4_095)), tag(&"😀".repeat(4_096))), (9, 13));
-    let long = Primitive::String("名".repeat(70_000).into());
+    let long = Primitive::from("名".repeat(70_000));
     let bytes = Primitive::encode_all([&long]).unwrap();
     assert_eq!(Primitive::decode_all(&bytes, PrimitiveLimits::of_memory(1 << 20)), Ok(vec![long]));
 }
@@ -121,7 +123,8 @@ fn a_count_or_a_length_beyond_what_is_there_is_refused_before_anything_is_taken(
 
 #[test]
 fn nesting_has_a_bound_in_both_directions() {
-    let nested = |depth| (0..depth).fold(Primitive::Null, |value, _| Primitive::List(vec![value]));
+    let nested =
+        |depth| (0..depth).fold(Primitive::Plain(Value::Null), |value, _| Primitive::List(vec![value]));
     let bytes = Primitive::encode_all([&nested(127)]).unwrap();
     assert_eq!(Primitive::decode_all(&bytes, LIMITS), Ok(vec![nested(127)]));
     let fault = Primitive::encode_all([&nested(128)]).unwrap_err().fault;
@@ -144,5 +147,5 @@ fn a_null_map_is_none_and_of_a_name_that_is_there_twice_the_last_counts() {
     assert_eq!(PrimitiveMap::decode(&Bytes::from_static(b"\xff\xff\xff\xff"), LIMITS), Ok(None));
     let twice = Bytes::from_static(b"\0\0\0\x02\0\x01k\x02\x01\0\x01k\x02\x02");
     let map = PrimitiveMap::decode(&twice, LIMITS).unwrap().unwrap();
-    assert_eq!((map.get("k"), map.get("j")), (Some(&Primitive::Byte(2)), None));
+    assert_eq!((map.get("k"), map.get("j")), (Some(&Primitive::from(2_i8)), None));
 }

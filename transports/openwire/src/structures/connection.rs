@@ -1,8 +1,8 @@
 //! What a client opens and closes: connections, sessions, producers, destinations (OpenWire, section 5).
 
-use super::{
-    BrokerId, ConnectionId, Destination, DestinationOperation, Password, ProducerId, SessionId, Text,
-};
+use corriere_core::provider::Password;
+
+use super::{BrokerId, ConnectionId, Destination, DestinationOperation, ProducerId, SessionId, Text};
 use crate::loose::describe;
 use crate::structure::Structure;
 

@@ -40,10 +40,7 @@ impl Destination {
     /// `orders,topic://prices`; empty names are passed over.
     pub fn elements(&self) -> impl Iterator<Item = Self> {
         self.physical_name.split(',').map(str::trim).filter(|name| !name.is_empty()).map(|name| {
-            let of_a_kind = KINDS
-                .into_iter()
-                .find_map(|kind| Some((kind, name.strip_prefix(kind.scheme())?.strip_prefix("://")?)));
-            let (kind, name) = of_a_kind.unwrap_or((self.kind, name));
+            let (kind, name) = DestinationKind::split(name).unwrap_or((self.kind, name));
             Self::new(kind, name)
         })
     }
@@ -51,9 +48,8 @@ impl Destination {
     /// The connection that a temporary destination belongs to, which its name begins with.
     #[must_use]
     pub fn owner(&self) -> Option<&str> {
-        let is_temporary =
-            matches!(self.kind, DestinationKind::TemporaryQueue | DestinationKind::TemporaryTopic);
-        self.physical_name.rsplit_once(':').map(|(owner, _)| owner).filter(|_| is_temporary)
+        let (owner, _) = self.physical_name.rsplit_once(':')?;
+        self.kind.is_temporary().then_some(owner)
     }
 }
 

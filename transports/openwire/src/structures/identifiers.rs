@@ -143,7 +143,10 @@ impl FromStr for MessageId {
 
 /// The number, unless it is written in another way than it would be shown.
 fn number(text: &str) -> Option<i64> {
-    text.parse().ok().filter(|number: &i64| number.to_string() == text)
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    // `+7`, `007` and `-0`.
+    let is_shown_so = text == "0" || !digits.starts_with(['+', '0']);
+    text.parse().ok().filter(|_| is_shown_so)
 }
 
 /// A text is no identifier.
@@ -164,6 +167,8 @@ mod tests {
         let producer: ProducerId = "ID:host-40123-1700000000000-1:1:-1:3".parse().unwrap();
         assert_eq!(&*producer.connection_id, "ID:host-40123-1700000000000-1:1");
         assert_eq!((producer.session_id, producer.value), (-1, 3));
+        let producer: ProducerId = "a:-9223372036854775808:0".parse().unwrap();
+        assert_eq!((producer.session_id, producer.value), (i64::MIN, 0));
         let id: MessageId = "ID:host-1:1:1:1:42".parse().unwrap();
         assert_eq!((id.producer_sequence_id, id.to_string()), (42, "ID:host-1:1:1:1:42".to_owned()));
         let foreign = MessageId { text_view: Some("amqp-7".into()), ..id };
@@ -172,7 +177,18 @@ mod tests {
 
     #[test]
     fn what_would_come_back_changed_is_no_identifier() {
-        for text in ["", "a", "a:1", "a:1:", "a::1", "a:01:1", "a:1:+1", "a:1:9223372036854775808"] {
+        for text in [
+            "",
+            "a",
+            "a:1",
+            "a:1:",
+            "a::1",
+            "a:01:1",
+            "a:1:+1",
+            "a:1:-01",
+            "a:-0:1",
+            "a:1:9223372036854775808",
+        ] {
             assert!(text.parse::<ProducerId>().is_err(), "`{text}`");
         }
         for text in ["a:1:1", "a:1:1:", "a:1:1:x", ""] {

@@ -37,7 +37,6 @@ pub use identifiers::{
 };
 pub use journal::{JournalQueueAck, JournalTopicAck, JournalTrace, JournalTransaction};
 pub use message::{Blob, Message, MessageKind};
-pub use password::Password;
 pub use response::{DataArrayResponse, DataResponse, ExceptionResponse, IntegerResponse, Response};
 pub use subscription::{ConsumerInfo, SubscriptionInfo};
 pub use throwable::{JavaException, StackTraceElement, Throwable};

@@ -1,34 +1,11 @@
-//! Passwords, which nothing shows.
+//! Passwords, which are core's, as nothing shows them.
 
-use std::fmt;
 use std::sync::Arc;
+
+use corriere_core::provider::Password;
 
 use crate::error::{DecodeError, EncodeError};
 use crate::loose::{Field, Reader, Writer};
-
-/// A password. Its form for debugging does not show it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Password(Arc<str>);
-
-impl Password {
-    /// This password.
-    #[must_use]
-    pub fn new(text: &str) -> Self {
-        Self(text.into())
-    }
-
-    /// The password, for whoever checks it.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Password {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
-    }
-}
 
 impl Field for Option<Password> {
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -36,8 +13,7 @@ impl Field for Option<Password> {
     }
 
     fn write(&self, writer: &mut Writer<'_>) -> Result<(), EncodeError> {
-        writer.flag(self.is_some());
-        self.as_ref().map_or(Ok(()), |password| writer.short_text(password.reveal()))
+        self.as_ref().map(|Password(text)| Arc::clone(text)).write(writer)
     }
 
     #[cfg(test)]
@@ -54,8 +30,8 @@ mod tests {
 
     #[test]
     fn no_form_for_debugging_shows_a_password() {
-        let info = ConnectionInfo { password: Some(Password::new("secret")), ..ConnectionInfo::default() };
+        let info = ConnectionInfo { password: Some(Password("secret".into())), ..ConnectionInfo::default() };
         assert!(!format!("{info:?}").contains("secret"));
-        assert_eq!(info.password.as_ref().map(Password::reveal), Some("secret"));
+        assert_eq!(info.password.as_ref().map(|Password(text)| &**text), Some("secret"));
     }
 }

@@ -73,14 +73,19 @@ fn convert(structure: &Structure) {
     }
 }
 
-/// A few bytes that say that two billion follow.
+/// A few bytes that say that many more follow: up to two billion.
 fn announced_lengths_take_nothing() {
     let format = WireFormat { stack_traces: true, ..WireFormat::default() };
     let frames: [&[u8]; 5] = [
+        // WireFormatInfo: the properties.
         b"\x01ActiveMQ\0\0\0\x0c\x01\x7f\xff\xff\xff",
+        // ConnectionControl: the token.
         b"\x12\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x7f\xff\xff\xff",
+        // DataArrayResponse: the structures.
         b"\x21\0\0\0\0\0\0\0\0\0\x01\x7f\xff",
+        // ConnectionError: the stack of an exception without a class and a message.
         b"\x10\0\0\0\0\0\x01\x01\0\0\0\x7f\xff",
+        // ConnectionId: the text.
         b"\x78\x01\xff\xff",
     ];
     for frame in frames {

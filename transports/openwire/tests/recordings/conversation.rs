@@ -93,7 +93,7 @@ fn headers_and_properties_of_a_sent_message_are_those_that_java_set() {
 }
 
 #[test]
-fn a_redelivered_message_and_a_dead_one_are_recognised() {
+fn a_dead_message_is_recognised() {
     let mut counts = BTreeSet::new();
     let mut dead = None;
     for (_, structure) in conversation() {
@@ -106,7 +106,8 @@ fn a_redelivered_message_and_a_dead_one_are_recognised() {
             dead = Some((cause, message));
         }
     }
-    assert!(counts.contains(&1), "{counts:?}");
+    // What is rolled back Java's client delivers again by itself, so the broker sends nothing twice.
+    assert_eq!(counts, BTreeSet::from([1]));
     let (cause, message) = dead.expect("it is recorded");
     assert_eq!(message.body(), &Body::text("poison"));
     assert!(cause.contains("redelivery"), "{cause}");

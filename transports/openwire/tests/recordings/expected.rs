@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use corriere_core::DestinationKind;
+use corriere_core::provider::Password;
 use corriere_openwire::structures::*;
 use corriere_openwire::{Structure, WireFormat};
 
@@ -189,7 +190,7 @@ fn connections(format: WireFormat) -> Vec<(&'static str, Structure)> {
             command!(ConnectionInfo {
                 connection_id: connection_id(),
                 client_id: text("clientId"),
-                password: Some(Password::new("password")),
+                password: Some(Password("password".into())),
                 user_name: text("userName"),
                 broker_path: broker_path(),
                 broker_master_connector: false,

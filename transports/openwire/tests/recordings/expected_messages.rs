@@ -131,9 +131,9 @@ pub(crate) fn check_values(message: &corriere_core::Message) {
     assert_eq!(properties.names().collect::<Vec<_>>(), ["list", "long", "map", "null"]);
     assert_eq!(properties.get("null"), Some(&Value::Null));
     assert_eq!(properties.get("long"), Some(&Value::from("x".repeat(8_191))));
-    let inner = Primitive::List(vec![Primitive::Boolean(true)]);
-    let list = Primitive::List(vec![Primitive::String("a".into()), Primitive::Int(1), inner]);
+    let inner = Primitive::List(vec![Primitive::from(true)]);
+    let list = Primitive::List(vec![Primitive::from("a"), Primitive::from(1), inner]);
     assert_eq!(properties.get("list").and_then(nested_value), Some(list));
-    let map = Primitive::Map(PrimitiveMap(vec![("inner".into(), Primitive::Double(1.5))]));
+    let map = Primitive::Map(PrimitiveMap(vec![("inner".into(), Primitive::from(1.5))]));
     assert_eq!(properties.get("map").and_then(nested_value), Some(map));
 }
