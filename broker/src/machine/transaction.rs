@@ -310,7 +310,10 @@ impl Machine {
             self.memory.release(send.held);
         }
         let cause = cause.unwrap_or_else(|| Cause::failure("its transaction was rolled back"));
-        for Acknowledged { delivery, queue, position } in transaction.acknowledged {
+        // In the order of the queue, not of the acknowledgements: some may come back as dead letters.
+        let mut acknowledged = transaction.acknowledged;
+        acknowledged.sort_by_key(|acknowledged| (acknowledged.queue, acknowledged.position));
+        for Acknowledged { delivery, queue, position } in acknowledged {
             self.unsettle(delivery, queue, position, &cause);
         }
     }

@@ -6,7 +6,7 @@ use corriere_broker::Settings;
 use corriere_broker::machine::Input;
 use corriere_broker::store::StoreError;
 use corriere_core::provider::{AckKind, Command, Confirmation, ProviderError};
-use corriere_core::{ProducerId, SessionId, TransactionId};
+use corriere_core::{ProducerId, RedeliveryPolicy, SessionId, TransactionId};
 
 use super::world::*;
 
@@ -323,4 +323,22 @@ fn what_is_sent_again_while_its_commit_is_under_way_is_in_doubt_and_never_stored
             assert_eq!(world.counts(&orders).duplicates, u64::from(commits));
         }
     }
+}
+
+#[test]
+fn what_a_rollback_ends_is_dead_in_the_order_of_its_queue_not_of_its_acknowledgements() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let never = RedeliveryPolicy { maximum_redeliveries: Some(0), ..policy() };
+    let consumer = world.consumer_with(connection, &orders, window(9), Some(never));
+    for sequence in 1..=3 {
+        world.send(connection, message(&orders, sequence));
+    }
+    world.begin(connection, 1);
+    for number in [3, 1, 2] {
+        world.ack_in(consumer, 1, number, number);
+    }
+    world.close(consumer, 3);
+    world.roll_back(connection, 1);
+    assert_eq!(world.pending(&queue("DLQ.orders")), [1, 2, 3]);
 }
