@@ -112,20 +112,27 @@ impl World {
 
     pub(crate) fn certainty(&self, process_only: bool) -> Certainty {
         let done = |least| {
-            let complete = self.given.iter().filter(|given| {
-                given.outcome == Some(Ok(())) && StoreOperation::safety(&given.operations) >= least
-            });
-            complete.map(|given| given.stamp).max().unwrap_or_default()
+            let (before, behind) = self.given.split_at(self.known(least));
+            let last = before.last().map(|given| given.stamp).unwrap_or_default();
+            // Of the same step there may be more, of which nothing is known.
+            let is_whole = behind.first().is_none_or(|next| next.stamp > last);
+            if is_whole { last } else { last - 1 }
         };
         Certainty { process_only, written: done(Safety::Written), durable: done(Safety::Durable) }
     }
 
+    /// How many batches are kept: up to the last of those that had to be so safe and are complete.
+    fn known(&self, least: Safety) -> usize {
+        let is_kept = |given: &Given| {
+            given.outcome == Some(Ok(())) && StoreOperation::safety(&given.operations) >= least
+        };
+        self.given.iter().rposition(is_kept).map_or(0, |last| last + 1)
+    }
+
     /// What was brought back is what the first so many batches made: all that were confirmed, none in part.
     fn judge_store(&mut self, recovered: &Recovered, process_only: bool) -> Judgement {
-        let certainty = self.certainty(process_only);
-        let kept = if process_only { certainty.written.max(certainty.durable) } else { certainty.durable };
         let batches: Vec<&Given> = self.given.iter().collect();
-        let known = batches.iter().take_while(|given| given.stamp <= kept).count();
+        let known = self.known(if process_only { Safety::Written } else { Safety::Durable });
         self.reach.unconfirmed_batches += (batches.len() - known) as u64;
         let mut state = self.base.clone();
         batches[..known].iter().for_each(|given| given.take_effect(&mut state));
