@@ -31,10 +31,7 @@ fn what_is_not_there_yet_is_refused_by_its_capability_and_leaves_nothing() {
             Command::Browse { subscription, session, destination: orders.clone(), selector: None },
             Capability::Browse,
         ),
-        (
-            Command::CreateTemporary { kind: DestinationKind::TemporaryQueue },
-            Capability::TemporaryDestinations,
-        ),
+        (Command::CreateTemporary { destination: temporary.clone() }, Capability::TemporaryDestinations),
         (Command::DeleteTemporary { destination: temporary.clone() }, Capability::TemporaryDestinations),
         (send(message(&temporary, 1), None), Capability::TemporaryDestinations),
         (Command::Unsubscribe { name: "d".into() }, Capability::DurableSubscriptions),

@@ -73,7 +73,7 @@ impl DeliverySink for Sink {
                     buffer.end(End::Failed(error));
                 }
             }
-            Event::DestinationChanged { .. } => {}
+            Event::BrowseEnded { .. } | Event::DestinationChanged { .. } => {}
         }
     }
 }

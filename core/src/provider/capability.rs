@@ -25,7 +25,7 @@ pub enum Capability {
     Selectors,
     /// Durable subscriptions.
     DurableSubscriptions,
-    /// Word of destinations and consumers that come and go.
+    /// Word of temporary destinations that come and go.
     Events,
     /// Checking user names and passwords.
     Authentication,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Ack, Cause, Mark};
-use crate::destination::{Destination, DestinationKind};
+use crate::destination::Destination;
 use crate::id::{ProducerId, SessionId, SubscriptionId, TransactionId};
 use crate::message::Message;
 use crate::redelivery::RedeliveryOverrides;
@@ -119,23 +119,30 @@ pub enum Command {
     },
     /// Lists the prepared transactions; confirmed with them.
     Recover,
-    /// Opens a browser over a snapshot of a queue.
+    /// Opens a browser: it shows what is pending in a queue at this moment, in the order of delivery, in flight and waiting
+    /// messages included, as far as each is still there when its turn comes. Confirmed when the snapshot is taken.
+    ///
+    /// Deliveries come by explicit credit ([`Command::Grant`]), are not to be acknowledged and change nothing;
+    /// [`Event::BrowseEnded`](super::Event::BrowseEnded) follows the last one, with or without credit.
+    /// [`Command::CloseSubscription`] ends a browser before or after that.
     Browse {
         /// Chosen by the client; deliveries come under it.
         subscription: SubscriptionId,
         /// The session that it belongs to.
         session: SessionId,
-        /// The queue.
+        /// The queue. One that is not there has nothing to show, and is not made.
         destination: Destination,
         /// Which messages.
         selector: Option<Arc<str>>,
     },
-    /// Makes a temporary destination that ends with this connection; confirmed with it.
+    /// Makes a temporary destination, from which only this connection consumes and which ends with it. Confirmed with it as
+    /// [`Confirmation::Created`](super::Confirmation::Created), as a provider may give it another name.
     CreateTemporary {
-        /// [`DestinationKind::TemporaryQueue`] or [`DestinationKind::TemporaryTopic`].
-        kind: DestinationKind,
+        /// A temporary queue or topic of a name that the client chose: its connection's identity, a colon, and what makes it
+        /// unique there.
+        destination: Destination,
     },
-    /// Removes a temporary destination of this connection.
+    /// Removes a temporary destination of this connection with all that is in it. Refused while anybody consumes from it.
     DeleteTemporary {
         /// Which one.
         destination: Destination,
@@ -145,7 +152,8 @@ pub enum Command {
         /// Its name under the connection's client id.
         name: Arc<str>,
     },
-    /// Asks for word of destinations, consumers and connections that come and go.
+    /// Asks for word of temporary destinations that come and go, of whichever connection
+    /// ([`Event::DestinationChanged`](super::Event::DestinationChanged)). Those that are there are told of before this is confirmed.
     WatchEvents,
     /// Closes the connection with all it opened; confirmed when that is done.
     Close,

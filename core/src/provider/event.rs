@@ -53,7 +53,12 @@ pub enum Event {
         /// Why.
         error: ProviderError,
     },
-    /// A destination came or went.
+    /// A browser has shown all that was there when it was opened.
+    BrowseEnded {
+        /// Which one.
+        subscription: SubscriptionId,
+    },
+    /// A temporary destination came or went.
     DestinationChanged {
         /// Which one.
         destination: Destination,

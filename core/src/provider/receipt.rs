@@ -23,7 +23,7 @@ pub enum Confirmation {
     },
     /// The prepared transactions.
     Recovered(Vec<Xid>),
-    /// A temporary destination.
+    /// A temporary destination, as it is named.
     Created(Destination),
 }
 

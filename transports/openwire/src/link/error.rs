@@ -1,0 +1,53 @@
+//! Why a connection cannot go on.
+
+use std::io;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::codec::negotiation::NegotiationError;
+use crate::codec::{DecodeError, EncodeError, FrameError};
+
+/// Why nothing more can be read or written.
+#[derive(Debug, Error)]
+pub(crate) enum LinkError {
+    /// The peer has closed its side between two frames.
+    #[error("the peer has closed the connection")]
+    Closed,
+    /// The peer has closed its side within a frame.
+    #[error("the peer has closed the connection within a frame")]
+    Truncated,
+    /// Nothing came for too long.
+    #[error("the peer was silent for {limit:?}, longer than was agreed on")]
+    Silent {
+        /// How long it may be silent.
+        limit: Duration,
+    },
+    /// No wire format came in time.
+    #[error("the peer did not send its wire format (WireFormatInfo) within {limit:?}")]
+    NoWireFormat {
+        /// How long it had.
+        limit: Duration,
+    },
+    /// Something else came first.
+    #[error("the peer began with {found}; expected its wire format (WireFormatInfo)")]
+    NotWireFormat {
+        /// The structure that came.
+        found: &'static str,
+    },
+    /// The peer cannot be talked to.
+    #[error("{0}")]
+    Negotiation(#[from] NegotiationError),
+    /// What came cannot be cut into frames.
+    #[error("{0}")]
+    Frame(#[from] FrameError),
+    /// A frame cannot be read.
+    #[error("{0}")]
+    Decode(#[from] DecodeError),
+    /// Something cannot be written.
+    #[error("{0}")]
+    Encode(#[from] EncodeError),
+    /// The socket failed.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}

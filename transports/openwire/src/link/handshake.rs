@@ -1,0 +1,35 @@
+//! The exchange of wire formats (OpenWire, section 2).
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+
+use super::{CommandReader, CommandWriter, LinkError};
+use crate::codec::Structure;
+use crate::codec::negotiation::{Agreement, Preferences};
+
+/// Sends what this side prefers, waits for what the peer does, and has both halves speak what follows from that.
+///
+/// # Errors
+/// The peer cannot be talked to. It can still be told so with the writer, which speaks the format of the first frame.
+pub(crate) async fn handshake<R, W>(
+    reader: &mut CommandReader<R>,
+    writer: &mut CommandWriter<W>,
+    ours: &Preferences,
+) -> Result<Agreement, LinkError>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    writer.put(&ours.info()?.into())?;
+    writer.flush().await?;
+    let limit = ours.initial_delay;
+    let first = timeout(limit, reader.next()).await.map_err(|_| LinkError::NoWireFormat { limit })??;
+    let Structure::WireFormatInfo(theirs) = first else {
+        return Err(LinkError::NotWireFormat { found: first.name() });
+    };
+    let agreement = ours.negotiate(&theirs)?;
+    // The first silence may be longer by the delay after which it is looked for.
+    reader.agree(agreement.format, agreement.maximum_inactivity);
+    writer.agree(agreement.format);
+    Ok(agreement)
+}

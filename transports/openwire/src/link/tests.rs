@@ -1,0 +1,126 @@
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex, split};
+
+use super::*;
+use crate::codec::negotiation::Preferences;
+use crate::codec::structures::{KeepAliveInfo, SessionInfo, ShutdownInfo};
+use crate::codec::{Structure, WireFormat};
+
+type Reader = CommandReader<ReadHalf<DuplexStream>>;
+type Writer = CommandWriter<WriteHalf<DuplexStream>>;
+
+fn side(stream: DuplexStream) -> (Reader, Writer) {
+    let (read, write) = split(stream);
+    (CommandReader::new(read, 1_000), CommandWriter::new(write))
+}
+
+fn shutdown(command_id: i32) -> Structure {
+    Structure::from(ShutdownInfo { command_id, ..ShutdownInfo::default() })
+}
+
+#[tokio::test]
+async fn both_sides_speak_what_was_agreed_on_after_the_first_frame() {
+    let (ours, theirs) = duplex(4_096);
+    let ((mut reader, mut writer), (mut their_reader, mut their_writer)) = (side(ours), side(theirs));
+    let preferences = Preferences { maximum_frame_size: 5_000, ..Preferences::default() };
+    let default = Preferences::default();
+    let (agreed, theirs) = tokio::join!(
+        handshake(&mut reader, &mut writer, &preferences),
+        handshake(&mut their_reader, &mut their_writer, &default),
+    );
+    let (agreed, theirs) = (agreed.unwrap(), theirs.unwrap());
+    assert_eq!((agreed.format, agreed.format.maximum_frame_size), (theirs.format, 5_000));
+
+    let writing = async {
+        their_writer.put(&shutdown(1)).unwrap();
+        their_writer.put(&shutdown(2)).unwrap();
+        their_writer.flush().await.unwrap();
+        their_writer.shutdown().await.unwrap();
+    };
+    let reading = async {
+        assert_eq!(reader.next().await.unwrap(), shutdown(1));
+        assert_eq!(reader.next_here().unwrap(), Some(shutdown(2)));
+        assert!(matches!(reader.next().await, Err(LinkError::Closed)));
+    };
+    tokio::join!(writing, reading);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_says_nothing_or_something_else_is_refused_by_name() {
+    let (ours, _theirs) = duplex(4_096);
+    let (mut reader, mut writer) = side(ours);
+    let error = handshake(&mut reader, &mut writer, &Preferences::default()).await.unwrap_err();
+    assert_eq!(error.to_string(), "the peer did not send its wire format (WireFormatInfo) within 10s");
+
+    let (ours, mut theirs) = duplex(4_096);
+    let (mut reader, mut writer) = side(ours);
+    let mut bytes = Vec::new();
+    WireFormat::default().encode(&SessionInfo::default().into(), &mut bytes).unwrap();
+    theirs.write_all(&bytes).await.unwrap();
+    let error = handshake(&mut reader, &mut writer, &Preferences::default()).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the peer began with SessionInfo; expected its wire format (WireFormatInfo)"
+    );
+
+    let (ours, mut theirs) = duplex(4_096);
+    let (mut reader, mut writer) = side(ours);
+    theirs.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+    assert!(matches!(
+        handshake(&mut reader, &mut writer, &Preferences::default()).await,
+        Err(LinkError::Frame(_))
+    ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_ends_a_connection_and_a_word_in_time_does_not() {
+    let (ours, theirs) = duplex(4_096);
+    let (mut reader, _writer) = side(ours);
+    let (_their_reader, mut their_writer) = side(theirs);
+    let limit = Duration::from_secs(3);
+    reader.agree(WireFormat::default(), Some(limit));
+    let outbox: Outbox<Structure> = Outbox::default();
+    let speaking = write_out(&outbox, &mut their_writer, Some(limit / 3), |structure, writer| {
+        Ok(writer.put(&structure)?)
+    });
+    let listening = async {
+        for _ in 0..10 {
+            assert_eq!(reader.next().await.unwrap(), KeepAliveInfo::default().into());
+        }
+    };
+    tokio::select! {
+        _ = speaking => panic!("the outbox is open"),
+        () = listening => {}
+    }
+    assert!(matches!(reader.next().await, Err(LinkError::Silent { .. })));
+}
+
+#[tokio::test]
+async fn what_is_in_the_outbox_when_it_closes_is_still_written_and_nothing_after() {
+    let (ours, mut theirs) = duplex(4_096);
+    let (_reader, mut writer) = side(ours);
+    let outbox = Outbox::default();
+    assert!(outbox.extend([shutdown(1), shutdown(2)]));
+    outbox.close();
+    assert!(!outbox.push(shutdown(3)));
+    write_out(&outbox, &mut writer, None, |structure, writer| Ok(writer.put(&structure)?)).await.unwrap();
+    writer.shutdown().await.unwrap();
+    let mut expected = Vec::new();
+    WireFormat::default().encode(&shutdown(1), &mut expected).unwrap();
+    WireFormat::default().encode(&shutdown(2), &mut expected).unwrap();
+    drop(writer);
+    drop(_reader);
+    let mut written = Vec::new();
+    theirs.read_to_end(&mut written).await.unwrap();
+    assert_eq!(written, expected);
+}
+
+#[tokio::test]
+async fn a_peer_that_goes_within_a_frame_is_told_from_one_that_closes() {
+    let (ours, mut theirs) = duplex(4_096);
+    let (mut reader, _writer) = side(ours);
+    theirs.write_all(&[0, 0, 0, 9, 11]).await.unwrap();
+    drop(theirs);
+    assert!(matches!(reader.next().await, Err(LinkError::Truncated)));
+}
