@@ -12,7 +12,7 @@ use crate::machine::Input;
 use crate::store::Sweep;
 
 /// How many inputs are stepped, and how many effects are taken from the queue, at once.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 16;
 
 /// How many inputs and effects one driver takes before it leaves the rest to others.
 const TURN: usize = 256;

@@ -17,8 +17,8 @@ mod state;
 mod timekeeper;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::{hint, thread};
 
 use corriere_core::provider::{Command, ConnectOptions, DeliverySink, ProviderError, Receipt};
 use corriere_core::{Clock, Timestamp};
@@ -32,6 +32,11 @@ use driving::is_leading;
 use inbox::{Inbox, Posted};
 use slots::Slots;
 use state::{State, StoreIs, Work};
+
+/// How often the state is looked at before one sleeps until it is free, and how long it is not looked at in between: about
+/// 20 µs in all.
+const TRIES: usize = 32;
+const PAUSES: usize = 16;
 
 /// A machine at work.
 #[derive(Debug)]
@@ -260,6 +265,14 @@ impl Edge {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
+        // Whoever has it gives it back after some steps. To sleep and to be woken takes longer than most of that.
+        for _ in 0..TRIES {
+            match self.state.try_lock() {
+                Ok(state) => return state,
+                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => (0..PAUSES).for_each(|_| hint::spin_loop()),
+            }
+        }
         // Nothing unwinds while this is locked but the machine, which is caught and ends the broker.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

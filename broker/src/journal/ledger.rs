@@ -46,7 +46,10 @@ pub(crate) struct Kept {
 
 #[derive(Debug, Default)]
 struct Inbox {
-    entries: Vec<Entry>,
+    /// What was written at once, each as it was left: a copy of all of it into one list would be made again and again.
+    written: Vec<Vec<Entry>>,
+    /// How many records these have.
+    left: usize,
     end: Lsn,
     /// What the index weighed when somebody last entered records, and what those add that were not entered yet, at most.
     weight: Weight,
@@ -72,12 +75,13 @@ impl Ledger {
     }
 
     /// Leaves what was written, up to `end`, and what it adds to the index at most.
-    pub(crate) fn push(&self, segments: &Segments, mut entries: Vec<Entry>, end: Lsn, added: Weight) {
+    pub(crate) fn push(&self, segments: &Segments, entries: Vec<Entry>, end: Lsn, added: Weight) {
         let mut inbox = lock(&self.inbox);
-        inbox.entries.append(&mut entries);
+        inbox.left += entries.len();
+        inbox.written.push(entries);
         inbox.added += added;
         inbox.end = end;
-        let left = inbox.entries.len();
+        let left = inbox.left;
         let wake = left >= MANY && std::mem::take(&mut inbox.librarian_sleeps);
         drop(inbox);
         if wake {
@@ -91,11 +95,12 @@ impl Ledger {
     /// The index with all that was written.
     pub(crate) fn index(&self, segments: &Segments) -> MutexGuard<'_, Kept> {
         let mut kept = lock(&self.index);
-        let (entries, end, added) = {
+        let (written, end, added) = {
             let mut inbox = lock(&self.inbox);
-            (std::mem::take(&mut inbox.entries), inbox.end, inbox.added)
+            inbox.left = 0;
+            (std::mem::take(&mut inbox.written), inbox.end, inbox.added)
         };
-        for entry in entries {
+        for entry in written.into_iter().flatten() {
             if entry.lsn >= kept.segments_end {
                 for segment in segments.live() {
                     kept.index.add_segment(segment.base);
@@ -193,7 +198,7 @@ impl Ledger {
     pub(crate) fn work(&self, segments: &Segments) {
         loop {
             let mut inbox = lock(&self.inbox);
-            while inbox.entries.len() < MANY && inbox.loads.is_empty() && !inbox.ended {
+            while inbox.left < MANY && inbox.loads.is_empty() && !inbox.ended {
                 inbox.librarian_sleeps = true;
                 inbox = self.wake.wait(inbox).unwrap_or_else(PoisonError::into_inner);
             }

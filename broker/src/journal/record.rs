@@ -15,6 +15,9 @@ use crate::store::{Arrival, DeliveryState, Removal, StoreOperation, StoreTransac
 /// Bytes in front of the fields of a record.
 pub(super) const HEADER: usize = 12;
 
+/// As much as a record without a message mostly takes.
+const SHORT: usize = 64;
+
 const MARK: [u8; 2] = *b"r:";
 const CHECKSUM_AT: usize = 8;
 
@@ -40,14 +43,15 @@ pub(super) fn put_record(
     large_from: u64,
 ) -> Result<(Change, Option<LargeRest>), TooLong> {
     let start = out.len();
+    // What grows bit by bit is copied over and over, and takes up to three times as much.
+    out.reserve(match operation {
+        StoreOperation::Append { message, .. } => message.size(),
+        _ => SHORT,
+    });
     out.extend([0; HEADER]);
     let mut large = None;
     let (kind, change) = match operation {
         StoreOperation::Append { stored, queue, arrival, message, transaction } => {
-            if message.size() as u64 > large_from {
-                // What grows bit by bit takes up to three times as much.
-                out.reserve_exact(message.size());
-            }
             put_append(out, *stored, queue, *arrival, message, transaction.as_ref())?;
             let large_at = out.len();
             out.push(0);

@@ -53,12 +53,17 @@ impl Sink {
 impl DeliverySink for Sink {
     fn deliver(&self, batch: Vec<Dispatch>) {
         let buffers = self.buffers.read().unwrap_or_else(PoisonError::into_inner);
+        let mut filled = Vec::new();
         for dispatch in batch {
             // A subscription that is no longer here was closed, and the provider takes its deliveries back by itself.
-            if let Some(buffer) = buffers.get(&dispatch.subscription) {
-                buffer.push(dispatch);
+            if let Some(buffer) = buffers.get(&dispatch.subscription)
+                && buffer.push(dispatch)
+            {
+                filled.push(buffer);
             }
         }
+        // Not before all is there: whoever is woken often takes this thread's place, and would be back for each message.
+        filled.into_iter().for_each(|buffer| buffer.changed.notify_one());
     }
 
     fn notify(&self, event: Event) {
@@ -100,14 +105,17 @@ pub(super) enum End {
 }
 
 impl Buffer {
-    fn push(&self, dispatch: Dispatch) {
+    /// Takes a delivery; true when it is the only one, of which somebody has to be told. Whoever waits beside it is told by
+    /// [`Buffer::pop`].
+    #[must_use]
+    fn push(&self, dispatch: Dispatch) -> bool {
         let mut state = lock(&self.state);
         // What was dispatched before the provider learned that deliveries were given back is with it again.
-        if dispatch.epoch == state.epoch && state.end.is_none() {
-            state.waiting.push_back(dispatch);
-            drop(state);
-            self.changed.notify_one();
+        if dispatch.epoch != state.epoch || state.end.is_some() {
+            return false;
         }
+        state.waiting.push_back(dispatch);
+        state.waiting.len() == 1
     }
 
     /// The next delivery, `Ok(None)` when there is none now, `Err` when there will be none any more.
@@ -120,7 +128,7 @@ impl Buffer {
         let more = !state.waiting.is_empty();
         drop(state);
         if more {
-            // One push wakes one receiver; whoever takes passes the word on to the next.
+            // Who fills it wakes one receiver; whoever takes passes the word on to the next.
             self.changed.notify_one();
         }
         Ok(dispatch)
