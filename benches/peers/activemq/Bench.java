@@ -29,8 +29,9 @@ import org.springframework.jms.core.ProducerCallback;
 import org.springframework.jms.listener.DefaultMessageListenerContainer;
 
 /**
- * Messaging benchmark: Spring JMS (JmsTemplate and DefaultMessageListenerContainer) over an ActiveMQ in this process,
- * each message synced to disk. Prints one JSON line, without the time of the start and of a warm-up.
+ * Messaging benchmark: Spring JMS (JmsTemplate and DefaultMessageListenerContainer) over an ActiveMQ in this process, or
+ * over whichever broker answers at --url. Prints one JSON line, without the time of the start and of a warm-up.
+ * With --serve it is that broker: an ActiveMQ on a free port, each persistent message synced to disk.
  */
 public final class Bench {
     static final Map<String, String> opt = new LinkedHashMap<>();
@@ -38,7 +39,8 @@ public final class Bench {
     static String s(String k, String d) { return opt.getOrDefault(k, d); }
     static int i(String k, int d) { return Integer.parseInt(s(k, Integer.toString(d))); }
     static double d(String k, double v) { return Double.parseDouble(s(k, Double.toString(v))); }
-    static final int PAYLOAD = 1024;
+    static boolean b(String k, boolean d) { return Boolean.parseBoolean(s(k, Boolean.toString(d))); }
+    static int payload;
 
     // ---------------------------------------------------------------- histogram (about 1.5 % wide buckets)
     static final class Hist {
@@ -68,15 +70,19 @@ public final class Bench {
     }
 
     // ---------------------------------------------------------------- broker
-    static BrokerService broker(String dir) throws Exception {
+    static BrokerService broker(String dir, boolean persistent, String connector) throws Exception {
         BrokerService bs = new BrokerService();
         bs.setBrokerName("bench");
         bs.setUseJmx(false);
         bs.setDataDirectory(dir);
-        KahaDBPersistenceAdapter k = new KahaDBPersistenceAdapter();
-        k.setDirectory(new File(dir, "kahadb"));
-        k.setJournalDiskSyncStrategy("always");
-        bs.setPersistenceAdapter(k);
+        bs.setPersistent(persistent);
+        if (persistent) {
+            KahaDBPersistenceAdapter k = new KahaDBPersistenceAdapter();
+            k.setDirectory(new File(dir, "kahadb"));
+            k.setJournalDiskSyncStrategy("always");
+            bs.setPersistenceAdapter(k);
+        }
+        if (connector != null) bs.addConnector(connector);
         bs.start();
         bs.waitUntilStarted();
         return bs;
@@ -111,12 +117,13 @@ public final class Bench {
     interface Sender { void send(long stamp) throws Exception; default void done() throws Exception { } }
 
     static ActiveMQConnectionFactory factory;
-    static CachingConnectionFactory caching;
-    static JmsTemplate template;
+    static CachingConnectionFactory[] caching;      // one per connection of producers
+    static JmsTemplate[] templates;
     static int batch;
     static final Destination dest = new ActiveMQQueue("bench");
 
-    static Sender newSender() {
+    static Sender newSender(int who) {
+        JmsTemplate template = templates[who % templates.length];
         if (batch == 0) return stamp -> template.convertAndSend(dest, text(stamp));
         // one JmsTemplate call = one transaction of `batch` messages
         return new Sender() {
@@ -185,9 +192,10 @@ public final class Bench {
         long begin = System.nanoTime();
         long end = begin + (long) (secs * 1e9);
         for (int k = 0; k < np; k++) {
+            final int who = k;
             ts[k] = new Thread(() -> {
                 try {
-                    Sender sn = newSender();
+                    Sender sn = newSender(who);
                     long n = 0;
                     while (System.nanoTime() < end) {
                         if (!window.tryAcquire(1, 30, TimeUnit.SECONDS)) { errors.incrementAndGet(); break; }
@@ -219,15 +227,15 @@ public final class Bench {
 
     static void line(Phase p) {
         Map<String, Object> m = new LinkedHashMap<>();
-        m.put("peer", "activemq");
+        m.put("peer", s("peer", "activemq"));
         m.put("scenario", s("name", "?"));
         m.put("api", "spring");
-        m.put("transport", "vm");
-        m.put("persistent", true);
-        m.put("sync", "always");
-        m.put("payload", PAYLOAD);
+        m.put("transport", opt.containsKey("url") ? "tcp" : "vm");
+        m.put("persistent", b("persistent", true));
+        m.put("sync", b("persistent", true) ? "always" : "never");
+        m.put("payload", payload);
         m.put("producers", i("producers", 1));
-        m.put("connections", 1);
+        m.put("connections", i("connections", 1));
         m.put("consumers", 1);
         m.put("run", i("run", 1));
         m.put("messages", p.got);
@@ -249,27 +257,41 @@ public final class Bench {
 
     public static void main(String[] a) throws Exception {
         for (int k = 0; k + 1 < a.length; k += 2) opt.put(a[k].replaceFirst("^--", ""), a[k + 1]);
+        boolean persistent = b("persistent", true);
+        if (b("serve", false)) {
+            BrokerService served = broker(s("data", "data"), persistent, "tcp://127.0.0.1:0");
+            System.out.println("READY " + served.getTransportConnectors().get(0).getPublishableConnectString());
+            System.out.flush();
+            served.waitUntilStopped();
+            return;
+        }
         batch = i("batch", 0);
+        payload = i("payload", 1024);
         StringBuilder sb = new StringBuilder();
-        while (sb.length() < PAYLOAD - 20) sb.append((char) ('a' + sb.length() % 26));
+        while (sb.length() < payload - 20) sb.append((char) ('a' + sb.length() % 26));
         pad = sb.toString();
 
-        BrokerService bs = broker(s("data", "data"));
-        factory = new ActiveMQConnectionFactory("vm://bench?create=false");
-        caching = new CachingConnectionFactory(factory);
-        caching.setSessionCacheSize(i("producers", 1));
-        caching.setCacheConsumers(false);
-        template = new JmsTemplate(caching);
-        template.setExplicitQosEnabled(true);
-        template.setDeliveryPersistent(true);
-        template.setSessionTransacted(batch > 0);
+        BrokerService bs = opt.containsKey("url") ? null : broker(s("data", "data"), persistent, null);
+        factory = new ActiveMQConnectionFactory(s("url", "vm://bench?create=false"));
+        int connections = i("connections", 1);
+        caching = new CachingConnectionFactory[connections];
+        templates = new JmsTemplate[connections];
+        for (int k = 0; k < connections; k++) {
+            caching[k] = new CachingConnectionFactory(factory);
+            caching[k].setSessionCacheSize(i("producers", 1));
+            caching[k].setCacheConsumers(false);
+            templates[k] = new JmsTemplate(caching[k]);
+            templates[k].setExplicitQosEnabled(true);
+            templates[k].setDeliveryPersistent(persistent);
+            templates[k].setSessionTransacted(batch > 0);
+        }
 
         startReceiver();
         phase(d("warmup", 3));
         line(phase(d("seconds", 5)));
         receiver.close();
-        caching.destroy();
-        bs.stop();
+        for (CachingConnectionFactory one : caching) one.destroy();
+        if (bs != null) bs.stop();
         System.exit(0);
     }
 }
