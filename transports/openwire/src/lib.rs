@@ -36,6 +36,7 @@ mod codec;
     expect(dead_code, unused_imports, reason = "the acceptor and the client are not there yet")
 )]
 mod link;
+pub mod redelivery;
 
 pub use codec::{
     DEFAULT_MAXIMUM_FRAME_SIZE, DecodeError, DecodeFault, EncodeError, EncodeFault, FrameError, Frames,
