@@ -2,7 +2,7 @@
 //!
 //! In OpenWire a client redelivers by itself: it keeps a message that failed, says so with an acknowledgement of the kind
 //! REDELIVERED, and says POISON when it gives up. A client of Corriere gives the message back instead. Both sides say that
-//! they speak so by the property [`PEER_PROPERTY`] of their WireFormatInfo ([`announce`], [`is_spoken_by`]); where both do:
+//! they speak so by the property [`PEER_PROPERTY`] of their `WireFormatInfo` ([`announce`], [`is_spoken_by`]); where both do:
 //!
 //! | on the wire | means |
 //! | --- | --- |
@@ -24,7 +24,7 @@ use crate::codec::Structure;
 use crate::codec::primitive::{Primitive, PrimitiveMap};
 use crate::codec::structures::{JournalTrace, Throwable};
 
-/// The property of WireFormatInfo by which a side says that it speaks as this module does; a boolean.
+/// The property of `WireFormatInfo` by which a side says that it speaks as this module does; a boolean.
 pub const PEER_PROPERTY: &str = "CorriereRedelivery";
 
 /// How many bytes of a text of ours go into an exception: with the longest encoding far less than a text may have.
@@ -108,7 +108,7 @@ pub(crate) fn cut(text: &str) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// What a consumer of Corriere wants of the broker that ConsumerInfo has no field for.
+/// What a consumer of Corriere wants of the broker that `ConsumerInfo` has no field for.
 ///
 /// On the wire it is the text of a `JournalTrace`: names and values as in a URL,
 /// `extension=5&maximumRedeliveries=-1&initialRedeliveryDelay=250`. The names are `extension`, `maximumRedeliveries` (-1 for no
