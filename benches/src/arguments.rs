@@ -15,6 +15,9 @@ pub(crate) struct Arguments {
     /// Only these rows of the table.
     #[arg(long, value_name = "ROW", value_parser = PossibleValuesParser::new(rows::names()))]
     pub only: Vec<String>,
+    /// The rows over OpenWire instead of the table: ActiveMQ's own client against ActiveMQ and against us.
+    #[arg(long)]
+    pub wire: bool,
     /// How many rounds must be valid. As many again are tried four times when the disk is not steady.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     pub rounds: u32,

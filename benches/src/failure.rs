@@ -31,6 +31,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Journal(#[from] OpenError),
     #[error(transparent)]
+    Listen(#[from] corriere::openwire::acceptor::BindError),
+    #[error(transparent)]
     Client(#[from] corriere::core::Error),
     #[error(transparent)]
     Destination(#[from] DestinationError),

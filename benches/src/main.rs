@@ -20,7 +20,7 @@ use clap::Parser;
 use crate::arguments::{Arguments, Task};
 use crate::failure::Failure;
 use crate::rounds::Outcome;
-use crate::rows::ROWS;
+use crate::rows::{ROWS, WIRE_ROWS};
 use crate::sides::Context;
 
 /// What a program does that wants the broker's speed: one thread frees what another has made, which costs glibc's own
@@ -44,10 +44,11 @@ fn main() -> ExitCode {
 }
 
 fn figures(arguments: &Arguments) -> Result<(), Failure> {
-    let rows: Vec<_> = ROWS
-        .iter()
-        .filter(|row| arguments.only.is_empty() || arguments.only.iter().any(|name| name == row.name))
-        .collect();
+    let rows: Vec<_> = match arguments.only.as_slice() {
+        [] if arguments.wire => WIRE_ROWS.iter().collect(),
+        [] => ROWS.iter().collect(),
+        only => ROWS.iter().chain(WIRE_ROWS).filter(|row| only.iter().any(|name| name == row.name)).collect(),
+    };
     let context = Context::new(arguments)?;
     let mut json = arguments.json.as_deref().map(open).transpose()?;
     let mut outcomes: Vec<Outcome> = Vec::new();

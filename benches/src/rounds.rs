@@ -163,7 +163,7 @@ fn values(bar: Bar, ours: &Measured, others: &[Measured]) -> Result<Values, Fail
             let (ours, other) = (ours.share()?, best(Measured::share)?);
             Values { figure: ours / other, ours, other: Some(other) }
         }
-        Bar::Times(_) => {
+        Bar::Times(_) | Bar::None => {
             let (ours, other) = (ours.rate()?, best(Measured::rate)?);
             Values { figure: ours / other, ours, other: Some(other) }
         }
@@ -186,7 +186,7 @@ fn number_of(line: &Line, field: &'static str) -> Result<f64, Failure> {
 /// Why a round is worth nothing with this raw disk around its sides.
 fn void(bar: Bar, raw: &[f64]) -> Option<&'static str> {
     match bar {
-        Bar::Seconds(_) => None,
+        Bar::Seconds(_) | Bar::None => None,
         _ if !is_steady(raw) => Some("the raw disk moved by more than 30 %"),
         // Behind a disk that cannot keep up, everything waits for ever longer.
         Bar::Above(_) if raw.iter().any(|rate| *rate < PACE) => Some("the raw disk is slower than the pace"),

@@ -28,6 +28,8 @@ pub(crate) enum Bar {
     PerSync(f64),
     /// Seconds: at most.
     Seconds(f64),
+    /// Our rate to the other one's, as it is.
+    None,
 }
 
 /// In the order of the table.
@@ -90,9 +92,42 @@ pub(crate) const ROWS: &[Row] = &[
     },
 ];
 
+macro_rules! wire_rows {
+    ($($scenario:literal,)*) => {
+        /// The same client over OpenWire, against ActiveMQ and against us, instead of the table.
+        pub(crate) const WIRE_ROWS: &[Row] = &[
+            $(Row {
+                name: $scenario,
+                what: $scenario,
+                ours: Side::Served($scenario),
+                others: &[Side::ActiveMq($scenario)],
+                bar: Bar::None,
+            },)*
+        ];
+    };
+}
+
+wire_rows! {
+    "tcp-nonpersistent-1k-p1",
+    "tcp-nonpersistent-1k-p8",
+    "tcp-nonpersistent-1k-p64",
+    "tcp-nonpersistent-4k-p1",
+    "tcp-nonpersistent-4k-p8",
+    "tcp-nonpersistent-4k-p64",
+    "tcp-persistent-sync-1k-p1",
+    "tcp-persistent-sync-1k-p8",
+    "tcp-persistent-sync-1k-p64",
+    "tcp-persistent-sync-4k-p1",
+    "tcp-persistent-sync-4k-p8",
+    "tcp-persistent-sync-4k-p64",
+    "tcp-persistent-sync-1k-p8-c8",
+    "tcp-persistent-sync-1k-p64-c64",
+    "tcp-persistent-sync-4k-p64-c64",
+}
+
 /// The names of all rows.
 pub(crate) fn names() -> Vec<&'static str> {
-    ROWS.iter().map(|row| row.name).collect()
+    ROWS.iter().chain(WIRE_ROWS).map(|row| row.name).collect()
 }
 
 impl Bar {
@@ -101,6 +136,7 @@ impl Bar {
         match self {
             Self::Share(least) | Self::Times(least) | Self::PerSync(least) => figure >= least,
             Self::Above(most) | Self::Seconds(most) => figure <= most,
+            Self::None => true,
         }
     }
 }

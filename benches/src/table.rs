@@ -48,7 +48,8 @@ fn cells(outcome: &Outcome) -> [String; 8] {
         }
         _ => none(),
     };
-    let held = figure.map_or("-", |figure| if bar.is_held_by(figure) { "yes" } else { "no" });
+    let held = figure.filter(|_| bar != Bar::None);
+    let held = held.map_or("-", |figure| if bar.is_held_by(figure) { "yes" } else { "no" });
     let raws = || outcome.counting().flat_map(|round| round.raw.iter().copied());
     let raw = match (raws().reduce(f64::min), raws().reduce(f64::max)) {
         (Some(least), Some(most)) => format!("{least:.0} to {most:.0}"),
@@ -61,7 +62,7 @@ fn cells(outcome: &Outcome) -> [String; 8] {
 fn side(bar: Bar, value: f64) -> String {
     match bar {
         Bar::Share(_) => format!("{value:.2} × raw"),
-        Bar::Times(_) => format!("{value:.0}/s"),
+        Bar::Times(_) | Bar::None => format!("{value:.0}/s"),
         Bar::Above(_) => format!("{value:.0} µs"),
         Bar::PerSync(_) => format!("{value:.0} orders/s"),
         Bar::Seconds(_) => format!("{value:.2} s"),
@@ -74,7 +75,7 @@ fn against(bar: Bar, value: f64) -> String {
 
 fn number(bar: Bar, value: f64) -> String {
     match bar {
-        Bar::Share(_) | Bar::PerSync(_) | Bar::Seconds(_) => format!("{value:.2}"),
+        Bar::Share(_) | Bar::PerSync(_) | Bar::Seconds(_) | Bar::None => format!("{value:.2}"),
         Bar::Times(_) => format!("{value:.1}"),
         Bar::Above(_) => format!("{value:+.0}"),
     }
@@ -87,6 +88,7 @@ fn wanted(bar: Bar) -> String {
         Bar::Above(most) => format!("≤ it + {most} µs"),
         Bar::PerSync(least) => format!("≥ {least} per sync"),
         Bar::Seconds(most) => format!("≤ {most} s"),
+        Bar::None => "none".to_owned(),
     }
 }
 

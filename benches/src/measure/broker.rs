@@ -34,6 +34,10 @@ impl Running {
         Ok(Self { broker, connection })
     }
 
+    pub(super) fn broker(&self) -> &Broker {
+        &self.broker
+    }
+
     /// Ends it in order.
     pub(super) async fn stop(self) -> Result<(), Failure> {
         self.connection.close().await?;

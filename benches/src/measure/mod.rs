@@ -7,6 +7,7 @@ mod payload;
 mod producers;
 mod receiver;
 mod restart;
+mod serve;
 
 use clap::ValueEnum;
 use serde_json::Value;
@@ -40,6 +41,8 @@ pub(crate) enum What {
     LoadWaiting,
     /// Starts on what is there, and is over with the first message.
     FirstMessage,
+    /// Listens on a free port until it is killed.
+    Serve,
 }
 
 /// Messages, and syncs, a second where the rate is fixed.
@@ -76,6 +79,7 @@ pub(crate) fn run(asked: &Asked) -> Result<(), Failure> {
         What::LoadConsumed => return runtime()?.block_on(restart::load(asked, true)),
         What::LoadWaiting => return runtime()?.block_on(restart::load(asked, false)),
         What::FirstMessage => return runtime()?.block_on(restart::first_message(asked)),
+        What::Serve => return runtime()?.block_on(serve::serve(asked)),
     };
     println!("{}", Value::Object(line));
     Ok(())

@@ -1,6 +1,8 @@
 //! One side of a round: a program that measures and prints one line of JSON.
 
 mod restart;
+mod started;
+mod wire;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -24,6 +26,8 @@ pub(crate) enum Side {
     Measure(What),
     /// ActiveMQ in this scenario.
     ActiveMq(&'static str),
+    /// Our broker in a scenario of ActiveMQ's client.
+    Served(&'static str),
     /// The example, built beside this program.
     OrderPipeline,
     /// A program that fills a journal until it is killed, and another that starts on it.
@@ -69,6 +73,7 @@ impl Side {
         match self {
             Self::Measure(what) => line_of(&mut measuring(what, directory, seconds)?),
             Self::ActiveMq(scenario) => line_of(&mut activemq(scenario, directory, seconds, round)),
+            Self::Served(scenario) => wire::measure(scenario, directory, seconds, round),
             Self::OrderPipeline => order_pipeline(context, directory),
             Self::Restart { consumed } => {
                 restart::measure(consumed, directory, context.seconds.unwrap_or(SECONDS_BEFORE_KILL))
@@ -80,7 +85,7 @@ impl Side {
     pub(crate) fn rate_field(self) -> &'static str {
         match self {
             Self::Measure(what) if what.is_limit() => "per_s",
-            Self::Measure(_) | Self::ActiveMq(_) => "msgs_per_s",
+            Self::Measure(_) | Self::ActiveMq(_) | Self::Served(_) => "msgs_per_s",
             Self::OrderPipeline => "orders_per_s",
             Self::Restart { .. } => "first_message_s",
         }

@@ -1,15 +1,15 @@
 //! The restart after a kill under load.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::json;
 
-use super::{Line, measuring, read_line, shown};
+use super::started::Started;
+use super::{Line, measuring};
 use crate::failure::Failure;
 use crate::measure::What;
 
@@ -40,45 +40,6 @@ pub(super) fn measure(consumed: bool, directory: &Path, seconds: f64) -> Result<
         json!(format!("{:.2} s with a tail of at most {} MiB", elapsed.as_secs_f64(), tail >> 20)),
     );
     Ok(line)
-}
-
-/// A program at work. It is killed with its handle, so that none is left when a measurement fails.
-struct Started {
-    child: Child,
-    output: BufReader<ChildStdout>,
-    shown: String,
-}
-
-impl Started {
-    fn new(command: &mut Command) -> Result<Self, Failure> {
-        let shown = shown(command);
-        let failure = |source| Failure::Start { command: shown.clone(), source };
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(failure)?;
-        let output = child.stdout.take().map(BufReader::new);
-        let output = output.ok_or_else(|| failure(io::ErrorKind::BrokenPipe.into()))?;
-        Ok(Self { child, output, shown })
-    }
-
-    fn line(&mut self) -> Result<Line, Failure> {
-        let mut text = String::new();
-        self.output.read_line(&mut text)?;
-        read_line(&text)
-            .ok_or_else(|| Failure::Output { command: self.shown.clone(), line: text.trim().to_owned() })
-    }
-
-    /// Kills it at once, whatever it does (SIGKILL).
-    fn kill(&mut self) -> Result<(), Failure> {
-        self.child.kill()?;
-        self.child.wait()?;
-        Ok(())
-    }
-}
-
-impl Drop for Started {
-    fn drop(&mut self) {
-        // It has ended already, or this failed and cannot be helped.
-        let _ = self.kill();
-    }
 }
 
 /// What the journal below this directory has behind its checkpoint, at most: the bytes of all its segments that were
