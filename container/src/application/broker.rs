@@ -14,7 +14,7 @@ use corriere_core::Clock;
 use corriere_core::provider::ProviderError;
 
 use super::Error;
-use crate::config::{BrokerTable, DeadLetterKind, StoreTable};
+use crate::config::{BrokerTable, DeadLetterKind, Preset, StoreTable};
 
 /// Files of the journal consist of whole pages.
 const PAGE: u64 = 4096;
@@ -104,14 +104,15 @@ pub(crate) fn journal_options(table: &StoreTable, directory: &Path) -> JournalOp
     options
 }
 
-/// The broker's settings: what the table says, over the broker's own defaults.
+/// The broker's settings: what the table says, over its preset, over the broker's own defaults.
 pub(crate) fn settings(table: &BrokerTable) -> Settings {
     let default = Settings::default();
+    let memory_limit = table.memory_limit.or_else(|| table.preset.map(Preset::memory_limit));
     Settings {
-        memory_limit: table.memory_limit.unwrap_or(default.memory_limit),
+        memory_limit: memory_limit.unwrap_or(default.memory_limit),
         send_deadline: table.send_deadline.unwrap_or(default.send_deadline),
         redelivery: table.redelivery.clone(),
-        dead_letters: match table.dead_letters {
+        dead_letters: match table.dead_letters.or_else(|| table.preset.map(Preset::dead_letters)) {
             None => default.dead_letters,
             Some(DeadLetterKind::Individual) => DeadLetters::Individual,
             Some(DeadLetterKind::Shared) => DeadLetters::Shared,
