@@ -30,12 +30,10 @@
 //! # }
 //! ```
 
+pub mod acceptor;
 mod codec;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "the acceptor and the client are not there yet")
-)]
 mod link;
+pub mod redelivery;
 
 pub use codec::{
     DEFAULT_MAXIMUM_FRAME_SIZE, DecodeError, DecodeFault, EncodeError, EncodeFault, FrameError, Frames,
