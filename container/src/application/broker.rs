@@ -14,6 +14,7 @@ use corriere_core::Clock;
 use corriere_core::provider::ProviderError;
 
 use super::Error;
+use super::listening::Listening;
 use crate::config::{BrokerTable, DeadLetterKind, Preset, StoreTable};
 
 /// Files of the journal consist of whole pages.
@@ -22,10 +23,17 @@ const PAGE: u64 = 4096;
 /// A broker that lives as long as the application; dropping it stops it.
 #[derive(Debug)]
 pub(super) struct Embedded {
+    /// Ended before the broker; nothing once it is.
+    listening: Option<Listening>,
     pub(super) broker: Broker,
 }
 
 impl Embedded {
+    /// One that listens nowhere.
+    pub(super) fn of(broker: Broker) -> Self {
+        Self { listening: None, broker }
+    }
+
     pub(super) async fn start(table: &BrokerTable, clock: Clock) -> Result<Self, Error> {
         let name = &table.name;
         let (store, place) = open_store(table).await?;
@@ -44,11 +52,21 @@ impl Embedded {
                 );
             }
         }
-        Ok(Self { broker })
+        // From here on it is stopped when it cannot listen.
+        let mut embedded = Self::of(broker);
+        embedded.listening = Some(Listening::start(table, &embedded.broker).await?);
+        Ok(embedded)
     }
 
-    /// Ends it; all that it keeps is on the disk then.
-    pub(super) async fn stop(self) {
+    pub(super) fn listen_urls(&self) -> Vec<String> {
+        self.listening.as_ref().map(Listening::urls).unwrap_or_default()
+    }
+
+    /// Ends it, and before it the connections of clients; all that it keeps is on the disk then.
+    pub(super) async fn stop(mut self) {
+        if let Some(listening) = self.listening.take() {
+            listening.stop().await;
+        }
         // Blocks while the store is closed.
         if let Err(error) = tokio::task::spawn_blocking(move || drop(self)).await {
             tracing::error!(%error, "the embedded broker was not stopped in order");
@@ -58,6 +76,7 @@ impl Embedded {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
+        drop(self.listening.take());
         self.broker.stop();
         tracing::info!("broker `{}` stopped", self.broker.name());
     }
