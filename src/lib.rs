@@ -20,6 +20,10 @@ pub use corriere_templates as templates;
 #[cfg(feature = "embedded")]
 pub use corriere_broker as broker;
 
+/// OpenWire, which ActiveMQ's clients speak.
+#[cfg(feature = "openwire")]
+pub use corriere_openwire as openwire;
+
 /// What a program with listeners usually names.
 ///
 /// `Serialize` and `Deserialize` are serde's; deriving them needs `serde` among the program's own dependencies.

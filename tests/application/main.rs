@@ -7,6 +7,7 @@ mod beans;
 mod keeping;
 mod life;
 mod listeners;
+mod listening;
 mod reaching;
 mod shutdown;
 mod stopping;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use corriere::config::{DeadLetterKind, Origin};
+use corriere::config::{DeadLetterKind, Origin, Preset};
 use corriere::core::{DeliveryMode, Destination, Priority, RedeliveryPolicy};
 use corriere::listener::{Acknowledge, Concurrency};
 use corriere::templates::ReceiveTimeout;
@@ -16,6 +16,8 @@ fn every_table_and_key_is_read() {
         r#"
         [broker]
         name = "shop"
+        listen = ["tcp://127.0.0.1:61616", "tcp://127.0.0.1:${env:PORT:-0}"]
+        preset = "activemq"
         memory_limit = "64MiB"
         send_deadline = "30s"
         dead_letters = "shared"
@@ -77,6 +79,8 @@ fn every_table_and_key_is_read() {
 
     let broker = configuration.broker.unwrap();
     assert_eq!(broker.name, "shop");
+    assert_eq!(broker.listen.unwrap().value, ["tcp://127.0.0.1:61616", "tcp://127.0.0.1:0"]);
+    assert_eq!(broker.preset, Some(Preset::ActiveMq));
     assert_eq!(broker.memory_limit, Some(64 * 1024 * 1024));
     assert_eq!(broker.send_deadline, Some(Duration::from_secs(30)));
     assert_eq!(broker.dead_letters, Some(DeadLetterKind::Shared));
@@ -105,7 +109,7 @@ fn every_table_and_key_is_read() {
     let factory = template.connection_factory.as_ref().unwrap();
     assert_eq!(factory.value, "main");
     assert_eq!(factory.place.key(), "templates.order_template.connection_factory");
-    assert_eq!(*factory.place.origin(), Origin::File { name: "config.toml".to_owned(), line: Some(28) });
+    assert_eq!(*factory.place.origin(), Origin::File { name: "config.toml".to_owned(), line: Some(30) });
 
     let container = configuration.listener_containers.get("default").unwrap();
     assert_eq!(container.concurrency, Some(Concurrency::new(1, 4)));

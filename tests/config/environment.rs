@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use corriere::config::{Configuration, Document, Origin};
+use corriere::config::{Configuration, Document, Origin, Preset};
 use corriere::core::Priority;
 use corriere::listener::Concurrency;
 use corriere::templates::ReceiveTimeout;
@@ -72,6 +72,41 @@ fn the_keys_of_the_store_can_be_set() {
     assert_eq!(store.max_file_length, Some(1 << 20));
     assert_eq!(store.cleanup_interval, Some(Duration::from_secs(5)));
     assert_eq!(configuration.without_effect.len(), 1);
+}
+
+#[test]
+fn a_list_is_written_as_in_the_file_or_with_commas() {
+    let addresses = |value: &str| {
+        let broker = read(&[("CORRIERE__BROKER__LISTEN", value)]).broker.unwrap();
+        broker.listen.unwrap().value
+    };
+    assert_eq!(addresses(r#"["tcp://127.0.0.1:0"]"#), ["tcp://127.0.0.1:0"]);
+    assert_eq!(
+        addresses(r#" [ "tcp://[::1]:0", "tcp://127.0.0.1:1" ] "#),
+        ["tcp://[::1]:0", "tcp://127.0.0.1:1"]
+    );
+    assert_eq!(addresses("tcp://[::1]:0, tcp://127.0.0.1:1"), ["tcp://[::1]:0", "tcp://127.0.0.1:1"]);
+    assert!(addresses("[]").is_empty() && addresses("").is_empty());
+}
+
+#[test]
+fn a_list_that_cannot_be_read_is_refused_without_what_it_holds() {
+    for value in ["[tcp://127.0.0.1:0]", "[1]", "[\"a\""] {
+        let error = document(&[("CORRIERE__BROKER__LISTEN", value)]).read(&["on_order"]).unwrap_err();
+        assert_eq!(
+            texts(&error),
+            [
+                "`broker.listen` (environment variable CORRIERE__BROKER__LISTEN) is what the environment variable \
+              `CORRIERE__BROKER__LISTEN` holds; expected a list of addresses such as [\"tcp://127.0.0.1:61616\"]"
+            ]
+        );
+    }
+}
+
+#[test]
+fn a_preset_can_be_chosen() {
+    let broker = read(&[("CORRIERE__BROKER__PRESET", "activemq")]).broker.unwrap();
+    assert_eq!(broker.preset, Some(Preset::ActiveMq));
 }
 
 #[test]

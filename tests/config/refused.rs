@@ -102,11 +102,30 @@ fn a_receive_timeout_that_is_neither_time_nor_sign_is_refused() {
 }
 
 #[test]
-fn what_comes_later_is_said_to_come_later() {
+fn a_preset_that_does_not_exist_is_refused_with_the_nearest() {
     refused(
-        "[broker]\npreset = \"activemq\"",
-        "`broker.preset` (config.toml, line 2) is not available yet: this version has no presets",
+        "[broker]\npreset = \"activemp\"",
+        "`broker.preset` (config.toml, line 2): there is no preset `activemp`; did you mean `activemq`?; there is: `activemq`",
     );
+    refused(
+        "[broker]\npreset = 5",
+        "`broker.preset` (config.toml, line 2) is `5`; expected the name of a preset, \"activemq\"",
+    );
+}
+
+#[test]
+fn addresses_to_listen_on_are_a_list_of_texts() {
+    for (written, shown) in
+        [("\"tcp://127.0.0.1:0\"", "\"tcp://127.0.0.1:0\""), ("[61616]", "a list"), ("61616", "`61616`")]
+    {
+        refused(
+            &format!("[broker]\nlisten = {written}"),
+            &format!(
+                "`broker.listen` (config.toml, line 2) is {shown}; expected a list of addresses such as \
+                 [\"tcp://127.0.0.1:61616\"]"
+            ),
+        );
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::project::{Package, Project};
-use crate::{examples, floors, mail_server, readme, safety, soak, tree};
+use crate::{examples, floors, interop, mail_server, readme, safety, soak, tree};
 
 /// How thorough a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub(crate) const AREAS: &[Area] = &[
     },
     Area {
         name: "clippy",
-        what: "no lint on any target, with and without the embedded broker",
+        what: "no lint on any target, with and without the embedded broker and the wire",
         full: 420,
         quick: Some(45),
         check: |project, _| clippy(project),
@@ -121,6 +121,13 @@ pub(crate) const AREAS: &[Area] = &[
         quick: None,
         check: |project, _| examples::check(project),
     },
+    Area {
+        name: "interop",
+        what: "Java's programs, with ActiveMQ's client and Spring, run on our broker",
+        full: 180,
+        quick: None,
+        check: |project, _| interop::check(project),
+    },
 ];
 
 /// How many cases each random test makes in a quick run.
@@ -138,7 +145,11 @@ pub(crate) fn select(named: &[&Area], pace: Pace) -> Vec<&'static Area> {
 
 fn clippy(project: &Project) -> Result<(), Failure> {
     project.cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]).check()?;
-    project.cargo(&["clippy", "-p", "corriere", "--no-default-features", "--", "-D", "warnings"]).check()
+    for features in ["", "embedded", "openwire"] {
+        let arguments = ["clippy", "-p", "corriere", "--no-default-features", "--features", features];
+        project.cargo(&[&arguments[..], &["--", "-D", "warnings"]].concat()).check()?;
+    }
+    Ok(())
 }
 
 fn tests(project: &Project, pace: Pace) -> Result<(), Failure> {

@@ -19,6 +19,7 @@ struct Floor {
 const CORE: &str = "corriere-core";
 const BROKER: &str = "corriere-broker";
 const TEMPLATES: &str = "corriere-templates";
+const OPENWIRE: &str = "corriere-openwire";
 const CONTAINER: &str = "corriere-container";
 const MACROS: &str = "corriere-macros";
 const FACE: &str = "corriere";
@@ -29,13 +30,13 @@ const FLOORS: &[Floor] = &[
     Floor { name: MACROS, below: &[], optional: &[] },
     Floor { name: BROKER, below: &[CORE], optional: &[] },
     Floor { name: TEMPLATES, below: &[CORE], optional: &[] },
-    Floor { name: CONTAINER, below: &[CORE, TEMPLATES], optional: &[BROKER] },
-    Floor { name: FACE, below: &[CORE, TEMPLATES, CONTAINER, MACROS], optional: &[BROKER] },
+    Floor { name: CONTAINER, below: &[CORE, TEMPLATES], optional: &[BROKER, OPENWIRE] },
+    Floor { name: FACE, below: &[CORE, TEMPLATES, CONTAINER, MACROS], optional: &[BROKER, OPENWIRE] },
     // Examples see what a user sees.
     Floor { name: "corriere-examples", below: &[FACE], optional: &[] },
     Floor {
         name: "corriere-tests",
-        below: &[CORE, MACROS, BROKER, TEMPLATES, CONTAINER, FACE],
+        below: &[CORE, MACROS, BROKER, TEMPLATES, OPENWIRE, CONTAINER, FACE],
         optional: &[],
     },
     // So do the benches.

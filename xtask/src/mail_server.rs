@@ -1,11 +1,10 @@
 //! What the tests of the order pipeline need besides Rust: a mail server of Debian's.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::failure::Failure;
-use crate::process::Run;
 use crate::project::Project;
+use crate::system;
 
 /// Debian's package of it, which is for the system's own Python.
 const PACKAGE: &str = "python3-aiosmtpd";
@@ -15,14 +14,11 @@ pub(crate) fn prepare(project: &Project) -> Result<(), Failure> {
     if has_server() {
         return Ok(());
     }
-    if !is_root() || !Path::new("/usr/bin/apt-get").exists() {
+    if !system::can_install() {
         println!("    the tests with a mail server will fail: they need {PACKAGE}, or Python's aiosmtpd");
         return Ok(());
     }
-    let install = ["install", "--yes", "--no-install-recommends", PACKAGE];
-    let apt = |arguments: &[&str]| Run::program(project.root(), "apt-get", arguments).check();
-    // The lists of packages may be missing, or too old.
-    apt(&install).or_else(|_| apt(&["update"]).and_then(|()| apt(&install)))
+    system::install(project, &[PACKAGE])
 }
 
 fn has_server() -> bool {
@@ -31,9 +27,4 @@ fn has_server() -> bool {
         command.args(["-c", "import aiosmtpd.smtp"]).stdin(Stdio::null()).stderr(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     })
-}
-
-fn is_root() -> bool {
-    let asked = Command::new("id").arg("-u").stdin(Stdio::null()).output();
-    asked.is_ok_and(|answer| answer.stdout == b"0\n")
 }

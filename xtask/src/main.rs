@@ -7,6 +7,7 @@ mod bench;
 mod examples;
 mod failure;
 mod floors;
+mod interop;
 mod mail_server;
 mod process;
 mod project;
@@ -15,6 +16,7 @@ mod report;
 mod safety;
 mod soak;
 mod source;
+mod system;
 mod tree;
 
 use std::process::ExitCode;

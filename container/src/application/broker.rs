@@ -14,7 +14,8 @@ use corriere_core::Clock;
 use corriere_core::provider::ProviderError;
 
 use super::Error;
-use crate::config::{BrokerTable, DeadLetterKind, StoreTable};
+use super::listening::Listening;
+use crate::config::{BrokerTable, DeadLetterKind, Preset, StoreTable};
 
 /// Files of the journal consist of whole pages.
 const PAGE: u64 = 4096;
@@ -22,10 +23,17 @@ const PAGE: u64 = 4096;
 /// A broker that lives as long as the application; dropping it stops it.
 #[derive(Debug)]
 pub(super) struct Embedded {
+    /// Ended before the broker; nothing once it is.
+    listening: Option<Listening>,
     pub(super) broker: Broker,
 }
 
 impl Embedded {
+    /// One that listens nowhere.
+    pub(super) fn of(broker: Broker) -> Self {
+        Self { listening: None, broker }
+    }
+
     pub(super) async fn start(table: &BrokerTable, clock: Clock) -> Result<Self, Error> {
         let name = &table.name;
         let (store, place) = open_store(table).await?;
@@ -44,11 +52,21 @@ impl Embedded {
                 );
             }
         }
-        Ok(Self { broker })
+        // From here on it is stopped when it cannot listen.
+        let mut embedded = Self::of(broker);
+        embedded.listening = Some(Listening::start(table, &embedded.broker).await?);
+        Ok(embedded)
     }
 
-    /// Ends it; all that it keeps is on the disk then.
-    pub(super) async fn stop(self) {
+    pub(super) fn listen_urls(&self) -> Vec<String> {
+        self.listening.as_ref().map(Listening::urls).unwrap_or_default()
+    }
+
+    /// Ends it, and before it the connections of clients; all that it keeps is on the disk then.
+    pub(super) async fn stop(mut self) {
+        if let Some(listening) = self.listening.take() {
+            listening.stop().await;
+        }
         // Blocks while the store is closed.
         if let Err(error) = tokio::task::spawn_blocking(move || drop(self)).await {
             tracing::error!(%error, "the embedded broker was not stopped in order");
@@ -58,6 +76,7 @@ impl Embedded {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
+        drop(self.listening.take());
         self.broker.stop();
         tracing::info!("broker `{}` stopped", self.broker.name());
     }
@@ -104,14 +123,15 @@ pub(crate) fn journal_options(table: &StoreTable, directory: &Path) -> JournalOp
     options
 }
 
-/// The broker's settings: what the table says, over the broker's own defaults.
+/// The broker's settings: what the table says, over its preset, over the broker's own defaults.
 pub(crate) fn settings(table: &BrokerTable) -> Settings {
     let default = Settings::default();
+    let memory_limit = table.memory_limit.or_else(|| table.preset.map(Preset::memory_limit));
     Settings {
-        memory_limit: table.memory_limit.unwrap_or(default.memory_limit),
+        memory_limit: memory_limit.unwrap_or(default.memory_limit),
         send_deadline: table.send_deadline.unwrap_or(default.send_deadline),
         redelivery: table.redelivery.clone(),
-        dead_letters: match table.dead_letters {
+        dead_letters: match table.dead_letters.or_else(|| table.preset.map(Preset::dead_letters)) {
             None => default.dead_letters,
             Some(DeadLetterKind::Individual) => DeadLetters::Individual,
             Some(DeadLetterKind::Shared) => DeadLetters::Shared,

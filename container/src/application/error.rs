@@ -6,6 +6,8 @@ use std::fmt;
 use corriere_core::client::UrlError;
 use corriere_core::provider::ProviderError;
 use corriere_core::{DestinationError, MessageError};
+#[cfg(all(feature = "embedded", feature = "openwire"))]
+use corriere_openwire::acceptor::BindError;
 use corriere_templates::{ConversionError, TemplateError};
 
 use crate::beans::BeanError;
@@ -47,6 +49,22 @@ pub enum Error {
     #[cfg(feature = "embedded")]
     #[error("the embedded broker failed: {0}")]
     BrokerFailed(#[source] ProviderError),
+    /// The embedded broker cannot listen where it should.
+    #[cfg(all(feature = "embedded", feature = "openwire"))]
+    #[error("{place}{}", refusal(place, error))]
+    Listen {
+        /// The key that has the address.
+        place: Place,
+        /// The address, and why not. No `source`, as that would be shown whatever the environment holds.
+        error: Box<BindError>,
+    },
+    /// The embedded broker should listen, and this program is built without what clients would speak.
+    #[cfg(all(feature = "embedded", not(feature = "openwire")))]
+    #[error("{place} asks the broker to listen; this program is built without the feature `openwire`")]
+    NoOpenWire {
+        /// The key that has the addresses.
+        place: Place,
+    },
     /// There is a table `[broker]`, and this program is built without a broker.
     #[cfg(not(feature = "embedded"))]
     #[error("`broker` asks for an embedded broker; this program is built without the feature `embedded`")]
@@ -75,6 +93,22 @@ pub enum Error {
     /// A second signal came while the application was stopping.
     #[error("stopped by a second signal before everything had ended")]
     Interrupted,
+}
+
+/// Why an address is not listened on, to follow its key.
+#[cfg(all(feature = "embedded", feature = "openwire"))]
+fn refusal(place: &Place, error: &BindError) -> String {
+    match (place.hidden(), error) {
+        (None, error) => format!(": {error}"),
+        (Some(hidden), BindError::Io { error, .. }) => {
+            format!(" is {hidden}; nobody can listen there: {error}")
+        }
+        (Some(hidden), _) => {
+            format!(
+                " is {hidden}; expected addresses of this machine alone, such as `tcp://127.0.0.1:61616`, with known options"
+            )
+        }
+    }
 }
 
 // Boxed, as an error should not make every `Result` large.

@@ -1,12 +1,14 @@
 //! The connection factories of an application.
 
+use std::borrow::Cow;
+
 use corriere_core::client::UrlError;
 use corriere_core::{ConnectionFactory, Error};
 
 use super::plan::Parts;
 use crate::config::{ConfigError, Configuration, Place, Problems};
 #[cfg(feature = "embedded")]
-use {super::plan::unknown_name, crate::config::Setting};
+use crate::config::{Setting, unknown_name};
 
 /// Those that the program brings, and those of the configuration.
 pub(super) fn factories(
@@ -22,7 +24,7 @@ pub(super) fn factories(
                 let options = url.find('?').map_or("", |options| &url[options..]);
                 ConnectionFactory::from_url(&format!("{instead}{options}"))
             }
-            None => ConnectionFactory::from_url(url),
+            None => ConnectionFactory::from_url(&with_preset(url, configuration)),
         };
         match made {
             Ok(factory) => factories.push((name.to_owned(), factory)),
@@ -40,7 +42,7 @@ pub(super) fn factories(
         // Whoever has an embedded broker and no connection factory means that broker.
         let broker = configuration.broker.as_ref().map(|broker| format!("vm://{}", broker.name));
         let url = parts.url.map(str::to_owned).or(broker);
-        match url.map(|url| ConnectionFactory::from_url(&url)) {
+        match url.map(|url| ConnectionFactory::from_url(&with_preset(&url, configuration))) {
             Some(Ok(factory)) => factories.push(("default".to_owned(), factory)),
             Some(Err(source)) => {
                 let place = Place::in_code("broker.name");
@@ -50,6 +52,22 @@ pub(super) fn factories(
         }
     }
     factories
+}
+
+/// A URL with what the preset of the application's own broker says of its consumers, where the URL leads to that broker
+/// and does not say it itself.
+fn with_preset<'a>(url: &'a str, configuration: &Configuration) -> Cow<'a, str> {
+    let (address, options) = url.split_once('?').unwrap_or((url, ""));
+    let own = configuration.broker.as_ref().filter(|broker| vm_name(address) == Some(broker.name.as_str()));
+    let Some(preset) = own.and_then(|broker| broker.preset) else { return url.into() };
+    let says = |name: &str| options.split('&').any(|option| option.split('=').next() == Some(name));
+    let mut all: Vec<String> =
+        options.split('&').filter(|option| !option.is_empty()).map(str::to_owned).collect();
+    if !says("jms.prefetchPolicy.all") {
+        let missing = preset.prefetch().into_iter().filter(|(name, _)| !says(name));
+        all.extend(missing.map(|(name, prefetch)| format!("{name}={prefetch}")));
+    }
+    format!("{address}?{}", all.join("&")).into()
 }
 
 /// The name of the broker of this process that a URL means, if it means one.
@@ -98,5 +116,37 @@ fn fault(error: &Error) -> String {
             format!(", whose option `{option}` is {expected}")
         }
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Document;
+
+    fn read(text: &str) -> Configuration {
+        Document::from_text("config.toml", text).expect("it is TOML").read(&[]).expect("it is right")
+    }
+
+    #[test]
+    fn a_preset_is_for_the_own_brokers_clients_and_below_what_their_urls_say() {
+        let preset = read("[broker]\nname = \"shop\"\npreset = \"activemq\"");
+        for (url, expected) in [
+            (
+                "vm://shop",
+                "vm://shop?jms.prefetchPolicy.queuePrefetch=1000&jms.prefetchPolicy.topicPrefetch=32766",
+            ),
+            (
+                "vm://shop?jms.clientID=a&jms.prefetchPolicy.queuePrefetch=5",
+                "vm://shop?jms.clientID=a&jms.prefetchPolicy.queuePrefetch=5&jms.prefetchPolicy.topicPrefetch=32766",
+            ),
+            ("vm://shop?jms.prefetchPolicy.all=3", "vm://shop?jms.prefetchPolicy.all=3"),
+            ("vm://another", "vm://another"),
+            ("tcp://shop:61616", "tcp://shop:61616"),
+        ] {
+            assert_eq!(with_preset(url, &preset), expected);
+            ConnectionFactory::from_url(&with_preset(url, &preset)).expect("it is a URL");
+        }
+        assert_eq!(with_preset("vm://local", &read("[broker]")), "vm://local");
     }
 }

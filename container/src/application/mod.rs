@@ -5,6 +5,9 @@ mod broker;
 mod builder;
 mod error;
 mod factories;
+#[cfg(feature = "embedded")]
+#[cfg_attr(not(feature = "openwire"), path = "no_listening.rs")]
+mod listening;
 mod plan;
 mod runtime;
 mod shutdown;
@@ -101,6 +104,13 @@ impl Application {
         self.broker.as_ref().map(|embedded| &embedded.broker)
     }
 
+    /// Where its embedded broker listens, `tcp://127.0.0.1:61616`, with the ports that were given where the configuration
+    /// has 0. Empty where `broker.listen` says nothing.
+    #[must_use]
+    pub fn listen_urls(&self) -> Vec<String> {
+        self.broker.as_ref().map(broker::Embedded::listen_urls).unwrap_or_default()
+    }
+
     /// The containers of all its listeners.
     #[must_use]
     pub fn containers(&self) -> &[ListenerContainer] {
@@ -130,8 +140,8 @@ impl Application {
     }
 
     /// Stops: no listener takes anything more, runs that are under way are waited for up to their container's
-    /// `shutdown_timeout`, beans are dropped in the reverse of their order, and the broker ends, with all that it keeps
-    /// on the disk.
+    /// `shutdown_timeout`, beans are dropped in the reverse of their order, clients of other processes are told to go, and
+    /// the broker ends, with all that it keeps on the disk.
     ///
     /// The report has what was still running when the time was up, and what became of its message. Dropping the future
     /// stops without waiting any longer.
@@ -196,7 +206,7 @@ mod tests {
             planned: Vec::new(),
             beans: Arc::default(),
             destinations: Destinations::default(),
-            broker: Some(broker::Embedded { broker }),
+            broker: Some(broker::Embedded::of(broker)),
         };
         (app, JmsTemplate::builder(factory).build().expect("a template"), files)
     }

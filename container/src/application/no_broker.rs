@@ -18,6 +18,10 @@ impl Embedded {
         Err(Error::NotEmbedded)
     }
 
+    pub(super) fn listen_urls(&self) -> Vec<String> {
+        match self.0 {}
+    }
+
     #[expect(clippy::unused_async, reason = "stopping a broker takes time")]
     pub(super) async fn stop(self) {
         match self.0 {}

@@ -10,7 +10,7 @@ use super::factories::factories;
 use crate::beans::Beans;
 use crate::config::{
     ConfigError, Configuration, ListenerContainerTable, ListenerTable, Place, Problems, Setting,
-    TemplateTable, UnknownDestination, known_names,
+    TemplateTable, UnknownDestination, known_names, unknown_name,
 };
 use crate::containers::ContainerSettings;
 use crate::listener::{Concurrency, ListenerDef, ListenerDestination};
@@ -96,21 +96,6 @@ pub(super) fn check_beans(
             }
         }
     }
-}
-
-/// The error for a name that is not among the known ones.
-pub(super) fn unknown_name(what: &'static str, named: &Setting<String>, known: Vec<String>) -> ConfigError {
-    let expected = format!("the name of a {what}; {}", known_names("there is", &known));
-    named.place.error(
-        || expected,
-        |place| ConfigError::UnknownName {
-            place,
-            what,
-            name: named.value.clone(),
-            nearest: nearest(&named.value, known.iter().map(String::as_str)),
-            known,
-        },
-    )
 }
 
 /// Checks that a type name in the configuration is that of exactly one type; `registered` are all, by name and Rust type.

@@ -130,7 +130,7 @@ fn key(mut path: Vec<String>, keys: &[KeySchema], parts: &[&str], at: usize) -> 
             Err(Miss { reason: format!("`{}` is no table", path.join(".")), nearest: None })
         }
         Kind::List => Ok(Target { path, is_list: true }),
-        Kind::Value | Kind::NotYet(_) | Kind::WithoutEffect(_) => Ok(Target { path, is_list: false }),
+        Kind::Value | Kind::WithoutEffect(_) => Ok(Target { path, is_list: false }),
     }
 }
 
@@ -180,8 +180,17 @@ fn miss(what: &str, parts: &[&str], at: usize, known: &[&str]) -> Miss {
     Miss { reason, nearest }
 }
 
+/// A list: `["one", "two"]` as in the file, or `one, two`.
 fn list(origin: &str, value: &str) -> ValueKind {
-    let items = value.split(',').map(str::trim).filter(|item| !item.is_empty());
+    let items: Vec<String> = if value.trim_start().starts_with('[') {
+        match serde_json::from_str(value) {
+            Ok(items) => items,
+            // Left as the text that it is, so that whoever reads a list refuses it with the place.
+            Err(_) => return value.into(),
+        }
+    } else {
+        value.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+    };
     let origin = origin.to_owned();
-    ValueKind::Array(items.map(|item| Value::new(Some(&origin), item)).collect())
+    ValueKind::Array(items.into_iter().map(|item| Value::new(Some(&origin), item)).collect())
 }

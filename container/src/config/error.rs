@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::destinations::UnknownDestination;
+use super::reading::Setting;
 use crate::beans::{BeanBuildError, BeanError};
+use crate::nearest::nearest;
 
 /// What is wrong with a configuration, and where.
 #[derive(Debug, Error)]
@@ -59,14 +61,6 @@ pub enum ConfigError {
         reason: String,
         /// The variable that it was most likely meant to be.
         nearest: Option<String>,
-    },
-    /// Something that is planned.
-    #[error("{place} is not available yet: {reason}")]
-    NotYet {
-        /// The key.
-        place: Place,
-        /// What this version does instead.
-        reason: &'static str,
     },
     /// A value that cannot be read.
     #[error("{place} is {found}; expected {expected}")]
@@ -324,6 +318,21 @@ impl Problems {
             _ => Err(ConfigError::Several(self.0)),
         }
     }
+}
+
+/// The error for a name that is not among the known ones.
+pub(crate) fn unknown_name(what: &'static str, named: &Setting<String>, known: Vec<String>) -> ConfigError {
+    let expected = format!("the name of a {what}; {}", known_names("there is", &known));
+    named.place.error(
+        || expected,
+        |place| ConfigError::UnknownName {
+            place,
+            what,
+            name: named.value.clone(),
+            nearest: nearest(&named.value, known.iter().map(String::as_str)),
+            known,
+        },
+    )
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {

@@ -16,11 +16,11 @@ mod value;
 pub use destinations::{Destinations, UnknownDestination};
 pub use document::Document;
 pub use error::{ConfigError, Origin, Place};
-pub(crate) use error::{Problems, known_names};
+pub(crate) use error::{Problems, known_names, unknown_name};
 pub(crate) use origin::hidden_within;
 pub use reading::{Setting, WithoutEffect};
 pub use tables::{
     ApplicationTable, BeanTable, BrokerTable, Configuration, ConnectionFactoryTable, DeadLetterKind,
-    ListenerContainerTable, ListenerTable, MessageConverterTable, Named, StoreTable, TemplateTable,
+    ListenerContainerTable, ListenerTable, MessageConverterTable, Named, Preset, StoreTable, TemplateTable,
 };
 pub(crate) use value::boolean;

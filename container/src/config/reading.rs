@@ -128,7 +128,7 @@ impl<'a> Reading<'a> {
         None
     }
 
-    /// Refuses every key that no schema knows, and those that are for later.
+    /// Refuses every key that no schema knows.
     pub(super) fn check_keys(&self) {
         for (name, value) in self.tree {
             let Some(table) = schema::table(name) else {
@@ -158,13 +158,10 @@ impl<'a> Reading<'a> {
                 None => {
                     let known: Vec<_> = keys
                         .iter()
-                        .filter(|key| !matches!(key.kind, Kind::NotYet(_) | Kind::WithoutEffect(_)))
+                        .filter(|key| !matches!(key.kind, Kind::WithoutEffect(_)))
                         .map(|key| key.name)
                         .collect();
                     self.unknown(&path, &known);
-                }
-                Some(Kind::NotYet(reason)) => {
-                    self.problem(ConfigError::NotYet { place: self.place(&path), reason });
                 }
                 Some(Kind::WithoutEffect(reason)) => {
                     self.without_effect.borrow_mut().push(WithoutEffect { place: self.place(&path), reason });
@@ -254,7 +251,7 @@ impl<'a> TableReader<'a> {
         let values = self.reading.as_table(self.values.get(key)?, &path)?;
         let keys = match self.keys.iter().find(|schema| schema.name == key)?.kind {
             Kind::Table(keys) => keys,
-            Kind::Value | Kind::List | Kind::NotYet(_) | Kind::WithoutEffect(_) => return None,
+            Kind::Value | Kind::List | Kind::WithoutEffect(_) => return None,
         };
         Some(TableReader { reading: self.reading, path, values, keys })
     }

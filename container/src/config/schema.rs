@@ -39,12 +39,10 @@ pub(crate) struct KeySchema {
 pub(crate) enum Kind {
     /// A value of its own.
     Value,
-    /// A list of texts; in the environment, separated by commas.
+    /// A list of texts; in the environment written as in the file, or with commas only.
     List,
     /// A table of further keys.
     Table(&'static [KeySchema]),
-    /// Planned; says what this version does instead.
-    NotYet(&'static str),
     /// Of another broker, and with no meaning in this one; says why. Any value will do.
     WithoutEffect(&'static str),
 }
@@ -64,10 +62,6 @@ impl KeySchema {
 
     pub(crate) const fn without_effect(name: &'static str, reason: &'static str) -> Self {
         Self { name, expects: "anything", kind: Kind::WithoutEffect(reason) }
-    }
-
-    pub(crate) const fn not_yet(name: &'static str, reason: &'static str) -> Self {
-        Self { name, expects: "nothing yet", kind: Kind::NotYet(reason) }
     }
 }
 
@@ -135,7 +129,7 @@ mod tests {
                     Kind::Table(keys) => {
                         keys.iter().map(|inner| format!("`{}.{}`", key.name, inner.name)).collect()
                     }
-                    Kind::Value | Kind::List | Kind::NotYet(_) | Kind::WithoutEffect(_) => {
+                    Kind::Value | Kind::List | Kind::WithoutEffect(_) => {
                         vec![format!("`{}`", key.name)]
                     }
                 };

@@ -5,9 +5,10 @@ use std::time::Duration;
 use corriere_core::RedeliveryPolicy;
 use linkme::distributed_slice;
 
-use super::super::reading::{Reading, TableReader};
+use super::super::reading::{Reading, Setting, TableReader};
 use super::super::schema::{BOOLEAN, DURATION, KeySchema, Shape, TABLES, TableSchema};
 use super::super::value;
+use super::preset::{self, Preset};
 use super::store::{self, StoreTable};
 
 #[expect(unsafe_code, reason = "linkme names a link section")]
@@ -17,6 +18,8 @@ static SCHEMA: TableSchema = TableSchema {
     shape: Shape::Single,
     keys: &[
         KeySchema::value("name", "a name of letters, digits, `.`, `_` and `-`, not of dots alone"),
+        KeySchema::list("listen", "a list of addresses such as [\"tcp://127.0.0.1:61616\"]"),
+        KeySchema::value("preset", preset::NAME),
         KeySchema::value("memory_limit", "a size above 0 such as \"64MiB\", or a number of bytes"),
         KeySchema::value("send_deadline", DURATION),
         KeySchema::value("dead_letters", "\"individual\", \"shared\" or \"discard\""),
@@ -35,7 +38,6 @@ static SCHEMA: TableSchema = TableSchema {
         KeySchema::value("data_directory", store::DIRECTORY),
         KeySchema::value("sync_on_write", BOOLEAN),
         KeySchema::table("store", store::KEYS),
-        KeySchema::not_yet("preset", "this version has no presets"),
     ],
 };
 
@@ -45,6 +47,10 @@ static SCHEMA: TableSchema = TableSchema {
 pub struct BrokerTable {
     /// The name under which `vm:` finds it.
     pub name: String,
+    /// Where it listens for clients of other processes.
+    pub listen: Option<Setting<Vec<String>>>,
+    /// Whose defaults hold where the table says nothing.
+    pub preset: Option<Preset>,
     /// Bytes of messages that memory may hold.
     pub memory_limit: Option<u64>,
     /// How long a send may wait for memory.
@@ -75,6 +81,8 @@ impl Default for BrokerTable {
     fn default() -> Self {
         Self {
             name: Self::DEFAULT_NAME.to_owned(),
+            listen: None,
+            preset: None,
             memory_limit: None,
             send_deadline: None,
             dead_letters: None,
@@ -95,6 +103,8 @@ impl BrokerTable {
             name: table
                 .value("name", |value| value::text(value).filter(|name| is_name(name)))
                 .unwrap_or_else(|| Self::DEFAULT_NAME.to_owned()),
+            listen: table.setting("listen", value::texts),
+            preset: preset::read(&table),
             memory_limit: table.value("memory_limit", |value| value::size(value).filter(|size| *size > 0)),
             send_deadline: table.value("send_deadline", value::duration),
             dead_letters: table.value("dead_letters", |value| match value::text(value)?.as_str() {

@@ -8,6 +8,7 @@ mod destinations;
 mod listener_containers;
 mod listeners;
 mod message_converters;
+mod preset;
 mod store;
 mod templates;
 
@@ -18,6 +19,7 @@ pub use connection_factories::ConnectionFactoryTable;
 pub use listener_containers::ListenerContainerTable;
 pub use listeners::ListenerTable;
 pub use message_converters::MessageConverterTable;
+pub use preset::Preset;
 pub use store::StoreTable;
 pub use templates::TemplateTable;
 

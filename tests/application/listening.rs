@@ -1,0 +1,73 @@
+//! A broker that listens for clients of other processes.
+
+use std::net::{TcpListener, TcpStream};
+
+use corriere::config::Document;
+use corriere::prelude::*;
+
+use crate::{application, refused};
+
+fn address(url: &str) -> &str {
+    url.strip_prefix("tcp://").unwrap()
+}
+
+#[tokio::test]
+async fn port_0_is_a_free_one_that_can_be_read_and_is_free_again_after_the_stop() {
+    let config = "[broker]\nname = \"listening\"\nlisten = [\"tcp://127.0.0.1:0\", \"tcp://127.0.0.1:0\"]";
+    let app = application(config).listeners([]).start().await.unwrap();
+    let urls = app.listen_urls();
+    assert_eq!(urls.len(), 2);
+    for url in &urls {
+        assert!(url.starts_with("tcp://127.0.0.1:") && !url.ends_with(":0"), "{url}");
+        TcpStream::connect(address(url)).unwrap();
+    }
+    app.stop().await;
+    for url in &urls {
+        TcpStream::connect(address(url)).unwrap_err();
+        TcpListener::bind(address(url)).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn without_a_word_it_listens_nowhere() {
+    let app = application("[broker]\nname = \"silent\"").listeners([]).start().await.unwrap();
+    assert!(app.listen_urls().is_empty());
+    app.stop().await;
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_stops_the_start_and_is_named_with_its_key() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("tcp://{}", taken.local_addr().unwrap());
+    let config = format!("[broker]\nname = \"taken-port\"\nlisten = [\"tcp://127.0.0.1:0\", \"{url}\"]");
+    let said = refused(application(&config).listeners([])).await;
+    assert_eq!(said.len(), 1);
+    let start = format!("`broker.listen` (config.toml, line 3): nobody can listen on `{url}`: ");
+    assert!(said[0].starts_with(&start), "{}", said[0]);
+    assert!(!corriere::broker::Broker::running().contains(&"taken-port".to_owned()), "the broker runs on");
+}
+
+#[tokio::test]
+async fn an_address_that_others_can_reach_or_that_is_none_is_refused() {
+    for (url, part) in [
+        ("tcp://0.0.0.0:0", "can be reached from other machines"),
+        ("http://127.0.0.1:0", "is no address to listen on"),
+        ("tcp://127.0.0.1:0?maximumConections=1", "did you mean `maximumConnections`?"),
+    ] {
+        let config = format!("[broker]\nname = \"refused-address\"\nlisten = [\"{url}\"]");
+        let said = refused(application(&config).listeners([])).await;
+        assert!(said[0].starts_with("`broker.listen` (config.toml, line 3): "), "{}", said[0]);
+        assert!(said[0].contains(part) && said[0].contains(url.split('?').next().unwrap()), "{}", said[0]);
+    }
+}
+
+#[tokio::test]
+async fn what_an_environment_variable_holds_is_not_shown() {
+    let document = Document::from_text("config.toml", "[broker]\nname = \"hidden-address\"").unwrap();
+    for value in ["tcp://secret", "tcp://127.0.0.1:1?secret=1", "tcp://secret.invalid:1"] {
+        let document = document.clone().with_environment([("CORRIERE__BROKER__LISTEN", value)]);
+        let said = refused(Application::from_document(document).listeners([])).await;
+        let start = "`broker.listen` (environment variable CORRIERE__BROKER__LISTEN) is what the environment variable";
+        assert!(said[0].starts_with(start) && !said[0].contains("secret"), "{}", said[0]);
+    }
+}

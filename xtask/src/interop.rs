@@ -1,0 +1,57 @@
+//! Programs of other worlds on our broker: Java's, with ActiveMQ's own client, with Spring and without.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::failure::Failure;
+use crate::project::Project;
+use crate::system;
+
+/// Debian's packages, and something that each brings.
+const PACKAGES: &[(&str, Part)] = &[
+    ("default-jdk-headless", Part::Program("javac")),
+    ("libactivemq-java", Part::Jar("activemq-client")),
+    ("libspring-jms-java", Part::Jar("spring3-jms")),
+    ("libspring-context-java", Part::Jar("spring3-context")),
+    ("libspring-messaging-java", Part::Jar("spring3-messaging")),
+    ("libslf4j-java", Part::Jar("slf4j-nop")),
+];
+
+/// How it is seen whether a package is there.
+#[derive(Debug)]
+enum Part {
+    Program(&'static str),
+    Jar(&'static str),
+}
+
+/// Runs the tests that are ignored elsewhere, as they need a JDK and ActiveMQ's client.
+pub(crate) fn check(project: &Project) -> Result<(), Failure> {
+    prepare(project)?;
+    // The broker that they try is in the process of the tests, which start Java's programs and end them.
+    let test = ["test", "-p", "corriere-tests", "--test", "interop", "--no-fail-fast"];
+    project.cargo(&[&test[..], &["--", "--ignored"]].concat()).check()
+}
+
+fn prepare(project: &Project) -> Result<(), Failure> {
+    let missing: Vec<&str> =
+        PACKAGES.iter().filter(|(_, part)| !is_there(part)).map(|(name, _)| *name).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !system::can_install() {
+        let missing = missing.into_iter().map(str::to_owned).collect();
+        return Failure::unless_empty("these packages of Debian's must be installed first:", missing);
+    }
+    system::install(project, &missing)
+}
+
+fn is_there(part: &Part) -> bool {
+    match part {
+        Part::Jar(name) => Path::new("/usr/share/java").join(format!("{name}.jar")).exists(),
+        Part::Program(name) => {
+            let mut command = Command::new(name);
+            command.arg("-version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            command.status().is_ok_and(|status| status.success())
+        }
+    }
+}
