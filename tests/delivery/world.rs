@@ -1,5 +1,6 @@
 //! A machine and its model in lockstep, with the clients, the clock and the store around them.
 
+mod asking;
 mod store;
 
 use std::collections::BTreeMap;
@@ -9,7 +10,6 @@ use std::time::Duration;
 
 use crate::describe;
 use crate::ledger::Ledger;
-use crate::operations::Misuse;
 use corriere_broker::machine::{ConnectionKey, Input, Machine, SlotNote, Ticket};
 use corriere_broker::store::{Attempt, AttemptSlot, Recovered, StoreTransaction, StoredId};
 use corriere_broker::{Counts, Settings};
@@ -66,10 +66,14 @@ pub(crate) struct World {
     spoilt: Vec<StoreTransaction>,
     pub(crate) connections: Vec<ConnectionKey>,
     pub(crate) sessions: Vec<ClientSession>,
+    /// All temporary destinations that were ever made.
+    pub(crate) temporaries: Vec<Destination>,
     /// All that was dispatched, in order.
     pub(crate) dispatches: Vec<(ConnectionKey, Dispatch)>,
     /// All that was confirmed, in order.
     pub(crate) confirmations: Vec<(Ticket, Result<Confirmation, ProviderError>)>,
+    /// How many deliveries were acknowledged as each of the kinds.
+    pub(crate) acknowledged_as: [u64; 8],
     ledger: Ledger,
     log: Vec<String>,
 }
@@ -119,8 +123,10 @@ impl World {
             spoilt: Vec::new(),
             connections: Vec::new(),
             sessions: Vec::new(),
+            temporaries: Vec::new(),
             dispatches: Vec::new(),
             confirmations: Vec::new(),
+            acknowledged_as: [0; 8],
             ledger: Ledger::default(),
             log: Vec::new(),
         }
@@ -274,7 +280,7 @@ impl World {
         headers.delivery_mode =
             if letter.persistent { DeliveryMode::Persistent } else { DeliveryMode::NonPersistent };
         let message = Arc::new(message);
-        if letter.persistent && !destination.is_topic() {
+        if letter.persistent && !destination.is_topic() && !destination.is_temporary() {
             self.session(session).last = Some((Arc::clone(&message), transaction.clone()));
         }
         let send = SendMessage { producer, message, transaction, deadline: None };
@@ -370,34 +376,6 @@ impl World {
         Ok(transaction)
     }
 
-    /// Names what is not there.
-    pub(crate) fn misuse(&mut self, session: SessionKey, misuse: Misuse) -> Judgement {
-        let (nobody, producer) = (SubscriptionId(self.number()), ProducerId(self.number()));
-        let command = match misuse {
-            Misuse::AcknowledgesWhatIsNot => {
-                return self.acknowledge(session, nobody, 1..=u64::MAX, AckKind::Standard, true);
-            }
-            Misuse::SendsByNobody => {
-                let own = std::mem::replace(&mut self.session(session).producer, producer);
-                let sent = self.send(session, &queue("a"), Letter { transacted: true, ..Letter::default() });
-                self.session(session).producer = own;
-                return sent.map(drop);
-            }
-            Misuse::CommitsWhatIsNot => {
-                Command::Commit { transaction: TransactionId::Local(self.number()), one_phase: true }
-            }
-            Misuse::CommitsUnprepared => {
-                Command::Commit { transaction: self.transaction(session)?, one_phase: false }
-            }
-            Misuse::SubscribesInNoSession => {
-                let nowhere = SessionKey { session: SessionId(self.number()), ..session };
-                return self.subscribe(nowhere, &queue("a"), Credit::Explicit, None, false).map(drop);
-            }
-            Misuse::GrantsToNobody => Command::Grant { subscription: nobody, credit: 1 },
-        };
-        self.command(session.connection, command)
-    }
-
     pub(crate) fn commit(&mut self, session: SessionKey) -> Judgement {
         let Some(transaction) = self.session(session).transaction.take() else { return Ok(()) };
         self.command(session.connection, Command::Commit { transaction, one_phase: true })
@@ -432,6 +410,10 @@ impl World {
             Command::Acknowledge(ack) => self.model.unsettled(connection, ack.subscription),
             _ => Vec::new(),
         };
+        if let Command::Acknowledge(ack) = &command {
+            let count = unsettled.iter().filter(|number| (ack.first..=ack.last).contains(number)).count();
+            self.acknowledged_as[place_of(&ack.kind)] += count as u64;
+        }
         self.ledger.asked(connection, ticket, &command, &unsettled);
         self.input(Input::Command { connection, ticket, command })
     }
@@ -448,6 +430,20 @@ impl World {
     fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
+    }
+}
+
+/// Where a kind of acknowledgement is counted.
+fn place_of(kind: &AckKind) -> usize {
+    match kind {
+        AckKind::Delivered => 0,
+        AckKind::Poison { .. } => 1,
+        AckKind::Standard => 2,
+        AckKind::Redelivered { .. } => 3,
+        AckKind::Individual => 4,
+        AckKind::Unmatched => 5,
+        AckKind::Expired => 6,
+        AckKind::Retained => 7,
     }
 }
 

@@ -4,17 +4,20 @@
 
 mod acknowledgement;
 mod bodies;
+mod browsing;
 mod commands;
 mod dead_letters;
 mod dispatch;
 mod expiry;
 mod grouping;
 mod memory;
+mod messages;
 mod reading_back;
 mod recovery;
 mod redelivery;
 mod store_full;
 mod storing;
+mod temporary;
 mod topics;
 mod transactions;
 mod two_phase;

@@ -1,14 +1,13 @@
 //! Inputs: what happens to the broker.
 
-use corriere_broker::machine::{BatchId, ConnectionKey, Input, Ticket};
-use corriere_broker::store::{StoreError, StoreOperation, StoreTransaction, StoredId};
+use corriere_broker::machine::{ConnectionKey, Input, Ticket};
 use corriere_core::id::Xid;
 use corriere_core::provider::{Cause, Command, Credit, Subscribe};
-use corriere_core::{Destination, MessageId, SessionId, Timestamp, TransactionId};
+use corriere_core::{SessionId, Timestamp, TransactionId};
 
-use super::entry::{Death, Place, SubscriptionKey, id_of, key_of};
+use super::entry::{Death, Place, SubscriptionKey, key_of};
 use super::fate::Return;
-use super::session::{Connection, End, Entering, Origin, Producer, Session, Subscription};
+use super::session::{Connection, End, Producer, Session, Subscription};
 use super::{Answer, Model};
 
 impl Model {
@@ -17,6 +16,7 @@ impl Model {
         self.now = self.now.max(now);
         self.acknowledging = None;
         self.takes_sends = false;
+        self.changes.clear();
         self.let_time_pass();
         if !matches!(input, Input::Tick) && !self.can_load {
             self.admit_parked();
@@ -70,6 +70,11 @@ impl Model {
                 self.sessions.push(Session { connection, id: *session });
                 Answer::Done
             }
+            Command::OpenProducer { destination: Some(to), .. }
+                if to.is_temporary() && !self.temporaries.iter().any(|there| there.destination == *to) =>
+            {
+                Answer::Invalid
+            }
             Command::OpenProducer { producer, session, .. } => {
                 let session = Session { connection, id: *session };
                 self.if_known(self.sessions.contains(&session), |model| {
@@ -84,6 +89,9 @@ impl Model {
                         .retain(|other| !(other.session.connection == connection && other.id == *producer));
                 })
             }
+            Command::OpenSubscription(subscribe) if !self.may_consume(connection, &subscribe.destination) => {
+                Answer::Invalid
+            }
             Command::OpenSubscription(subscribe) => {
                 if self.sessions.contains(&Session { connection, id: subscribe.session }) {
                     self.open_subscription(connection, subscribe);
@@ -91,7 +99,19 @@ impl Model {
                 }
                 Answer::Unknown
             }
+            Command::Browse { subscription, session, destination, .. } => {
+                self.open_browser(Session { connection, id: *session }, *subscription, destination)
+            }
+            Command::CreateTemporary { destination } => self.create_temporary(connection, destination),
+            Command::DeleteTemporary { destination } => self.delete_temporary(connection, destination),
+            Command::WatchEvents => {
+                self.watch(connection);
+                Answer::Done
+            }
             Command::Grant { subscription, credit } => {
+                if let Some(answer) = self.grant_to_browser(connection, *subscription, *credit) {
+                    return self.tickets.owe(connection, ticket, answer);
+                }
                 let subscription = self.open_subscription_mut(&(connection, *subscription));
                 subscription.map_or(Answer::Unknown, |subscription| {
                     subscription.granted += u64::from(*credit);
@@ -99,12 +119,20 @@ impl Model {
                 })
             }
             Command::Drain { subscription } => {
+                if self.drain_browser(connection, *subscription, ticket) {
+                    return;
+                }
                 let key = (connection, *subscription);
                 if let Some(subscription) = self.open_subscription_mut(&key) {
                     subscription.draining = subscription.granted;
                     return self.owe_when_served(key, ticket);
                 }
                 Answer::Unknown
+            }
+            Command::HandedOver { subscription, .. }
+                if self.browser_mut(connection, *subscription).is_some() =>
+            {
+                Answer::Done
             }
             Command::HandedOver { subscription, number, .. } => {
                 let subscription = self.subscription_mut(&(connection, *subscription));
@@ -118,6 +146,10 @@ impl Model {
                 let is_known = self.has_producer(connection, send.producer);
                 if transaction.as_ref().is_some_and(|key| self.open_transaction(connection, key).is_none()) {
                     Answer::Refused
+                } else if is_known && self.goes_nowhere(&send.message) {
+                    // It does its transaction no harm, as nobody could ever get it.
+                    self.lost_with_temporaries[0] += 1;
+                    Answer::Invalid
                 } else if is_known {
                     self.send(connection, ticket, send);
                     return;
@@ -128,7 +160,11 @@ impl Model {
             }
             Command::CloseSubscription { subscription, last_handed_over } => {
                 let key = (connection, *subscription);
-                if self.open_subscription_mut(&key).is_none() {
+                let browsers = self.browsers.len();
+                self.browsers.retain(|browser| browser.key != key);
+                if self.browsers.len() < browsers {
+                    Answer::Done
+                } else if self.open_subscription_mut(&key).is_none() {
                     Answer::Unknown
                 } else {
                     self.close_subscription(&key, *last_handed_over);
@@ -291,6 +327,7 @@ impl Model {
             };
             self.give_back_all(key, |_| true, true, &Death::Returned, &policy);
         }
+        self.browsers.retain(|browser| browser.session != *session);
         // What is locked by a transaction keeps its subscription in mind until the transaction ends.
         let entries = &self.entries;
         self.subscriptions.retain(|subscription| {
@@ -326,6 +363,7 @@ impl Model {
         for id in sessions {
             self.close_session(&Session { connection: key, id });
         }
+        self.end_temporaries_of(key);
         for connection in self.connections.iter_mut().filter(|connection| connection.key == key) {
             connection.is_open = false;
         }
@@ -349,98 +387,6 @@ impl Model {
                 reserved_for: None,
             };
             self.give_back(index, how);
-        }
-    }
-
-    /// The store answered a batch.
-    fn stored(&mut self, batch: &super::Batch, outcome: &Result<(), StoreError>) {
-        let is_durable = outcome.is_ok();
-        let is_full = matches!(outcome, Err(StoreError::Full { .. }));
-        self.tickets.complete(batch.id);
-        if is_durable {
-            self.durable.apply(&batch.operations);
-        }
-        // Positions are given in the order of the journal.
-        for operation in &batch.operations {
-            let (transaction, is_end) = match operation {
-                StoreOperation::Append { transaction: Some(transaction), .. }
-                | StoreOperation::Remove { transaction: Some(transaction), .. } => {
-                    (transaction.clone(), false)
-                }
-                StoreOperation::Commit(transaction) => (transaction.clone(), true),
-                StoreOperation::Prepare(xid) => (StoreTransaction::Distributed(xid.clone()), true),
-                StoreOperation::Append { stored, queue, message, .. } => {
-                    self.appended(batch.id, *stored, (queue, &id_of(message)), (is_durable, is_full));
-                    continue;
-                }
-                _ => continue,
-            };
-            let Some(key) = self.transaction_key(&transaction) else { continue };
-            let is_prepared = self.transaction_mut(&key).is_some_and(|state| state.prepared.is_some());
-            match (is_end, is_durable) {
-                (true, true) => self.take_effect(&key),
-                (true, false) if is_prepared => self.stay_prepared(&key),
-                (true, false) => self.refuse_end(&key),
-                (false, true) => self.note_written(&key, operation),
-                (false, false) => self.condemn(&key),
-            }
-        }
-    }
-
-    /// A message that was on its way into a queue has arrived, or has failed to.
-    fn appended(
-        &mut self,
-        batch: BatchId,
-        stored: StoredId,
-        (queue, id): (&Destination, &MessageId),
-        (is_durable, is_full): (bool, bool),
-    ) {
-        let Some(index) = self.entering.iter().position(|entering| {
-            entering.batch == Some(batch) && entering.queue == *queue && id_of(&entering.message) == *id
-        }) else {
-            return;
-        };
-        let Entering { message, instance, origin, resent, died, .. } = self.entering.remove(index);
-        let place = Place::Queue(queue.clone());
-        if let Origin::Sent(first) = &origin {
-            if is_full {
-                self.count(queue).duplicates -= resent.len() as u64;
-                if !self.store_is_full {
-                    self.room_is_back = false;
-                    self.wait_for_store();
-                }
-            }
-            for parked in std::iter::once(&**first).chain(&resent) {
-                if is_full {
-                    self.wait_again(parked.clone());
-                } else {
-                    let answer = if is_durable { &Answer::Done } else { &Answer::Refused };
-                    self.tickets.owe_if_heard(parked.ticket, answer);
-                }
-            }
-        }
-        match &origin {
-            Origin::Sent(_) if is_durable => {
-                self.note_sent(&message);
-                self.enter(place, message, (instance, Some(stored)), None);
-            }
-            Origin::Sent(_) => {}
-            Origin::Moved(_) if !is_durable => {
-                let moved = Entering {
-                    queue: queue.clone(),
-                    message,
-                    instance,
-                    origin,
-                    batch: None,
-                    resent,
-                    died,
-                    is_put_off: true,
-                };
-                self.put_off(moved);
-            }
-            Origin::Moved(letter) => {
-                self.enter(place, message, (instance, Some(stored)), Some((**letter).clone()));
-            }
         }
     }
 }
