@@ -162,11 +162,11 @@ async fn a_dead_letter_that_cannot_be_written_waits_for_another_consumer() {
     let mut sender = server.client().await;
     sender.send_first(&dead, &[&large]).await;
     let mut peer = narrow(&server).await;
-    peer.consumer((1, 1), &dead, 10).await;
+    let consumer = peer.consumer((1, 1), &dead, 10).await;
     assert!(peer.is_silent().await);
-    server.until_waiting(&dead, 1).await;
-    drop(peer);
     // It is not tried again and again.
+    server.until_waiting(&dead, 1).await;
+    peer.request(Peer::removal(consumer, -1)).await;
     server.clock.advance(std::time::Duration::from_secs(1));
     sender.consumer((1, 1), &dead, 10).await;
     sender.dispatches(&[&large]).await;

@@ -1,8 +1,7 @@
 //! Who is not spoken to, and what they are told.
 
 use std::io::Write;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::sync::Mutex;
 
 use corriere_openwire::acceptor::AcceptorOptions;
 use corriere_openwire::negotiation::Preferences;
@@ -121,31 +120,33 @@ async fn a_silent_peer_is_closed_and_one_that_keeps_its_word_is_not() {
     tokio::join!(silent, speaking);
 }
 
+/// What was logged at all, by whichever test.
+static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+struct Log;
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        LOG.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 #[tokio::test]
 async fn a_refused_peer_is_named_in_the_log() {
-    #[derive(Clone, Default)]
-    struct Log(Arc<Mutex<Vec<u8>>>);
-    impl Write for Log {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-    let log = Log::default();
-    let writer = log.clone();
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
-    // The runtime of this test has no other thread.
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let subscriber =
+        tracing_subscriber::fmt().with_ansi(false).with_max_level(tracing::Level::WARN).with_writer(|| Log);
+    tracing::subscriber::set_global_default(subscriber.finish()).unwrap();
     let server = Server::start().await;
     let mut peer = Peer::connect(server.acceptor.local_address()).await;
-    let address = peer.stream.local_addr().unwrap();
+    let address = peer.stream.local_addr().unwrap().to_string();
     peer.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     peer.rest().await;
-    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
-    let line = text.lines().find(|line| line.contains("a connection is refused")).unwrap();
-    assert!(line.contains("WARN") && line.contains(&address.to_string()), "{line}");
-    tokio::time::sleep(Duration::ZERO).await;
+    let log = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
+    let line = log.lines().find(|line| line.contains("a connection is refused") && line.contains(&address));
+    assert!(line.is_some_and(|line| line.contains("WARN")), "{log}");
 }

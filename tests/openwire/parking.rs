@@ -67,14 +67,23 @@ async fn one_way_sends_that_wait_stop_the_reading_until_there_is_room() {
 async fn past_the_deadline_a_peer_that_parked_too_much_is_closed_after_its_acknowledgements() {
     let server = small().await;
     let (mut peer, dispatch) = full(&server).await;
-    park(&mut peer, 3).await;
+    let large = peer.text(&queue("orders"), &"y".repeat(25_000), false);
+    peer.tell(large).await;
     // It would make room, and is behind what there is no room for.
     peer.tell(Peer::ack(AckType::Standard, &dispatch, &dispatch, None)).await;
     assert!(peer.is_silent().await);
     assert_eq!(server.counts(&queue("orders")).acknowledged, 0);
-    server.clock.advance(DEADLINE);
-    let rest = peer.rest().await;
-    let Some(Structure::ConnectionError(error)) = rest.last() else { panic!("it is told: {rest:?}") };
+    let passing = async {
+        loop {
+            server.clock.advance(DEADLINE);
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let rest = tokio::select! {
+        rest = peer.rest() => rest,
+        () = passing => unreachable!("time passes for ever"),
+    };
+    let Some(Structure::ConnectionError(error)) = rest.first() else { panic!("it is told: {rest:?}") };
     let (class, message) = words(error.exception.clone());
     assert_eq!(class, "javax.jms.ResourceAllocationException");
     assert!(message.contains("waited 30s for memory"), "{message}");

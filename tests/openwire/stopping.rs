@@ -54,7 +54,7 @@ async fn when_the_broker_stops_its_peers_are_told_and_closed() {
     let [Structure::ConnectionError(error)] = rest.as_slice() else { panic!("it is told: {rest:?}") };
     let (class, message) = words(error.exception.clone());
     assert_eq!(class, "org.apache.activemq.ConnectionFailedException");
-    assert!(message.contains("has stopped"), "{message}");
+    assert!(message.contains("is gone"), "{message}");
     let mut next = server.peer().await;
     let (class, _) = next.refused(next.introduction()).await;
     assert_eq!(class, "org.apache.activemq.ConnectionFailedException");
