@@ -35,7 +35,9 @@ async fn a_browser_gets_more_than_its_window_by_what_it_acknowledges() {
     peer.send_first(&orders, &["one", "two", "three"]).await;
     let browser = ConsumerInfo { browser: true, ..peer.consumer_info((1, 1), &orders, 1) };
     peer.request(browser).await;
-    for (text, kind) in [("one", AckType::Standard), ("two", AckType::Delivered), ("three", AckType::Standard)] {
+    for (text, kind) in
+        [("one", AckType::Standard), ("two", AckType::Delivered), ("three", AckType::Standard)]
+    {
         let dispatch = peer.dispatches(&[text]).await.remove(0);
         assert!(text == "three" || peer.is_silent().await);
         for _ in 0..2 {

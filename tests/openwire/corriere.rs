@@ -47,7 +47,8 @@ async fn what_is_given_back_comes_again_counted_and_ends_in_the_dead_letters_wit
     }
     peer.dispatches(&["two"]).await;
     peer.consumer((1, 2), &queue("DLQ.orders"), 10).await;
-    let dead = peer.dispatches(&["one"]).await.remove(0).message.unwrap().to_core(Default::default()).unwrap();
+    let dead =
+        peer.dispatches(&["one"]).await.remove(0).message.unwrap().to_core(Default::default()).unwrap();
     assert_eq!(dead.property::<String>("dlqDeliveryFailureCause").unwrap().as_deref(), Some("no luck"));
     assert_eq!(dead.property::<String>("dlqListener").unwrap().as_deref(), Some("on_order"));
 }
@@ -86,7 +87,8 @@ async fn the_terms_of_a_consumer_bound_its_window_and_its_redelivery() {
     assert_eq!(server.counts(&queue("DLQ.orders")).pending, 1, "no redelivery is one too many");
 
     let unknown = JournalTrace { message: Some("extention=1".into()) };
-    let info = ConsumerInfo { additional_predicate: Some(unknown.into()), ..peer.consumer_info((1, 2), &orders, 1) };
+    let info =
+        ConsumerInfo { additional_predicate: Some(unknown.into()), ..peer.consumer_info((1, 2), &orders, 1) };
     let (_, message) = peer.refused(info).await;
     assert!(message.starts_with("`extention=1` is no term of a consumer"), "{message}");
 }

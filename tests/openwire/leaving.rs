@@ -60,7 +60,8 @@ async fn a_goodbye_without_closing_is_none() {
 
 #[tokio::test]
 async fn a_consumer_that_is_closed_says_which_message_was_the_last() {
-    let cases: [(&str, fn(&[MessageDispatch]) -> i64, [i32; 3]); 5] = [
+    type Last = fn(&[MessageDispatch]) -> i64;
+    let cases: [(&str, Last, [i32; 3]); 5] = [
         ("the second", |dispatches| sequence_of(&dispatches[1]), [1, 1, 0]),
         ("none", |_| -1, [0, 0, 0]),
         ("a client that does not set it", |_| 0, [0, 0, 0]),

@@ -21,7 +21,10 @@ fn change(destination: &wire::Destination, operation_type: DestinationOperation)
 }
 
 /// The next dispatch, which tells of a temporary destination.
-async fn advisory(peer: &mut Peer, consumer: &ConsumerId) -> (wire::Destination, DestinationOperation, Message) {
+async fn advisory(
+    peer: &mut Peer,
+    consumer: &ConsumerId,
+) -> (wire::Destination, DestinationOperation, Message) {
     let dispatch = peer.dispatch().await;
     assert_eq!(&dispatch.consumer_id, consumer);
     let message = *dispatch.message.unwrap();

@@ -32,6 +32,20 @@ async fn a_producer_with_a_window_is_told_of_each_message_for_which_it_asks_no_a
 }
 
 #[tokio::test]
+async fn a_message_that_is_refused_does_not_take_its_part_of_the_window_for_ever() {
+    let server = Server::start().await;
+    let mut peer = server.client().await;
+    peer.session(1).await;
+    let producer_id = peer.producer_id(1, 1);
+    peer.request(ProducerInfo { producer_id, window_size: 10_000, ..Default::default() }).await;
+    let message = peer.text(&queue("a,b"), "four", true);
+    peer.tell(message).await;
+    let Structure::ProducerAck(ack) = peer.next().await else { panic!("it is acknowledged") };
+    assert_eq!(ack.size, 1_024 + 8);
+    assert_eq!(peer.error().await.0, "javax.jms.InvalidDestinationException");
+}
+
+#[tokio::test]
 async fn a_producer_without_a_window_is_told_nothing() {
     let server = Server::start().await;
     let mut peer = server.client().await;

@@ -278,7 +278,7 @@ impl Connection {
                 {
                     return Err(Ending::Refused(error.clone().into()));
                 }
-                if let (Ok(()), Some(acknowledges)) = (&outcome, acknowledges) {
+                if let Some(acknowledges) = acknowledges {
                     self.deliveries.answer(*acknowledges);
                 }
                 self.settle(answer, outcome);

@@ -72,6 +72,8 @@ impl Connection {
                 tracing::info!(%peer, "a client has connected again; its older connection is closed");
             }
             Ending::Stopping => {
+                // It is read until then.
+                is_sent_away = false;
                 farewell = self.shared.options.flush;
                 let name = &self.shared.options.broker_name;
                 let reason = format!("broker `{name}` is stopping");
