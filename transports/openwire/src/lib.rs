@@ -30,11 +30,8 @@
 //! # }
 //! ```
 
+mod client;
 mod codec;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "the acceptor and the client are not there yet")
-)]
 mod link;
 pub mod redelivery;
 

@@ -1,0 +1,400 @@
+//! The commands of the seam, as OpenWire has them (section 9).
+
+use std::sync::Arc;
+
+use corriere_core::id::{ProducerId, SessionId, SubscriptionId};
+use corriere_core::provider::{
+    Capability, Command, Confirmation, Credit, ProviderError, Receipt, SessionMode, Subscribe,
+};
+use corriere_core::{Destination, RedeliveryPolicy, TransactionId};
+
+use super::error::About;
+use super::pulling::Pull;
+use super::state::{Producer, State, Then, unknown};
+use super::subscription::{Flow, Redelivery, Subscription};
+use crate::codec::Structure;
+use crate::codec::structures::{
+    ConsumerId, ConsumerInfo, Destination as WireDestination, DestinationInfo, DestinationOperation,
+    ProducerInfo, RemoveInfo, SessionInfo, ShutdownInfo, TransactionId as WireTransactionId, TransactionInfo,
+    TransactionOperation,
+};
+use crate::redelivery::ConsumerTerms;
+
+/// The session that is there without being opened.
+const DEFAULT_SESSION: i64 = -1;
+/// How many messages are under way to a browser.
+const BROWSER_WINDOW: i32 = 500;
+/// How many advisories are under way; each is acknowledged as it comes.
+const ADVISORY_WINDOW: i32 = 1_000;
+/// Where a broker tells of temporary destinations.
+const ADVISORIES: &str = "ActiveMQ.Advisory.TempQueue,ActiveMQ.Advisory.TempTopic";
+
+impl State {
+    /// Takes a command. `answer` says whether anybody may wait for what an acknowledgement came to.
+    pub(super) fn submit(&mut self, command: Command, answer: bool) -> Receipt {
+        if let Some(error) = self.ended() {
+            return Receipt::ready(Err(error));
+        }
+        if self.is_closing {
+            return Receipt::ready(Err(ProviderError::Lost));
+        }
+        self.take(command, answer).unwrap_or_else(|error| Receipt::ready(Err(error)))
+    }
+
+    fn take(&mut self, command: Command, answer: bool) -> Result<Receipt, ProviderError> {
+        match command {
+            Command::OpenSession { session, mode } => self.open_session(session, mode),
+            Command::CloseSession { session } => self.close_session(session),
+            Command::OpenProducer { producer, session, identity, destination } => {
+                self.open_producer(producer, session, &identity, destination.as_ref())
+            }
+            Command::CloseProducer { producer } => self.close_producer(producer),
+            Command::OpenSubscription(subscribe) => self.open_subscription(*subscribe),
+            Command::CloseSubscription { subscription, last_handed_over } => {
+                self.close_subscription(subscription, last_handed_over)
+            }
+            Command::Send(send) => self.send(send),
+            Command::Acknowledge(ack) => self.acknowledge(ack, answer),
+            Command::HandedOver { subscription, number, mark: _ } => self.handed_over(subscription, number),
+            Command::Grant { subscription, credit } => self.grant(subscription, credit),
+            Command::Drain { subscription } => self.drain(subscription),
+            Command::Begin { transaction } => self.begin(transaction),
+            Command::Commit { transaction, one_phase: _ } => {
+                self.end_transaction(&transaction, TransactionOperation::CommitOnePhase)
+            }
+            Command::Rollback { transaction, cause: _ } => {
+                self.end_transaction(&transaction, TransactionOperation::Rollback)
+            }
+            Command::Browse { subscription, session, destination, selector } => {
+                self.browse(subscription, session, &destination, selector.as_deref())
+            }
+            Command::CreateTemporary { destination } => {
+                Ok(self.change_temporary(&destination, DestinationOperation::Add))
+            }
+            Command::DeleteTemporary { destination } => {
+                Ok(self.change_temporary(&destination, DestinationOperation::Remove))
+            }
+            Command::WatchEvents => Ok(self.watch_events()),
+            Command::Close => Ok(self.close()),
+            Command::Unsubscribe { .. } => Err(ProviderError::Unsupported(Capability::DurableSubscriptions)),
+            // Those of distributed transactions, and whatever is not known here.
+            _ => Err(ProviderError::Unsupported(Capability::DistributedTransactions)),
+        }
+    }
+
+    fn open_session(&mut self, session: SessionId, _mode: SessionMode) -> Result<Receipt, ProviderError> {
+        if !self.sessions.insert(session) {
+            return Err(ProviderError::Exists { what: format!("session {session}") });
+        }
+        let session_id = self.session_id(session);
+        let info = SessionInfo { response_required: true, session_id, ..SessionInfo::default() };
+        Ok(self.ask(info, About::Other, Then::Confirm(Confirmation::Done)))
+    }
+
+    fn close_session(&mut self, session: SessionId) -> Result<Receipt, ProviderError> {
+        if !self.sessions.remove(&session) {
+            return Err(unknown(format_args!("session {session}")));
+        }
+        let of_it = self.subscriptions.values().filter(|subscription| subscription.session == session);
+        for subscription in of_it.map(|subscription| subscription.id).collect::<Vec<_>>() {
+            self.remove_subscription(subscription, false);
+        }
+        self.producers.retain(|_, producer| producer.session != session);
+        Ok(self.remove(self.session_id(session), -1))
+    }
+
+    fn open_producer(
+        &mut self,
+        producer: ProducerId,
+        session: SessionId,
+        identity: &str,
+        destination: Option<&Destination>,
+    ) -> Result<Receipt, ProviderError> {
+        self.check_session(session)?;
+        if self.producers.contains_key(&producer) {
+            return Err(ProviderError::Exists { what: format!("producer {producer}") });
+        }
+        // What the ids of its messages say, where that is of the form that the wire has for it.
+        let producer_id = identity.parse().unwrap_or_else(|_| crate::codec::structures::ProducerId {
+            connection_id: Arc::clone(&self.peer.connection.value),
+            value: producer.0.cast_signed(),
+            session_id: session.0.cast_signed(),
+        });
+        self.producers.insert(producer, Producer { id: producer_id.clone(), session });
+        let info = ProducerInfo {
+            response_required: true,
+            producer_id,
+            destination: destination.map(WireDestination::from),
+            ..ProducerInfo::default()
+        };
+        let about = destination.map_or(About::Other, |one| About::Destination(one.to_string()));
+        Ok(self.ask(info, about, Then::Confirm(Confirmation::Done)))
+    }
+
+    fn close_producer(&mut self, producer: ProducerId) -> Result<Receipt, ProviderError> {
+        let closed =
+            self.producers.remove(&producer).ok_or_else(|| unknown(format_args!("producer {producer}")))?;
+        Ok(self.remove(closed.id, -1))
+    }
+
+    fn open_subscription(&mut self, subscribe: Subscribe) -> Result<Receipt, ProviderError> {
+        if subscribe.durable_name.is_some() {
+            return Err(ProviderError::Unsupported(Capability::DurableSubscriptions));
+        }
+        refuse_selector(subscribe.selector.as_deref())?;
+        let flow = match subscribe.credit {
+            Credit::Window { prefetch, extension } => Flow::Window { prefetch, extension },
+            Credit::Explicit => Flow::Pull(Pull::default()),
+        };
+        let (prefetch_size, extension) = match subscribe.credit {
+            Credit::Window { prefetch, extension } => {
+                (i32::try_from(prefetch).unwrap_or(i32::MAX), extension)
+            }
+            Credit::Explicit => (0, None),
+        };
+        let wanted = subscribe.redelivery.unwrap_or_default();
+        let (redelivery, additional_predicate) = if self.peer.redelivers {
+            let terms = ConsumerTerms { extension, redelivery: wanted };
+            (Redelivery::Peer, Some(terms.to_structure()))
+        } else {
+            (Redelivery::Here(wanted.over(&RedeliveryPolicy::default())), None)
+        };
+        let info = ConsumerInfo {
+            prefetch_size,
+            // A pull has brought all that it brings when it is answered only where nothing is dispatched behind its back.
+            dispatch_async: prefetch_size > 0,
+            no_local: subscribe.no_local,
+            additional_predicate,
+            ..ConsumerInfo::default()
+        };
+        self.consume(
+            subscribe.subscription,
+            subscribe.session,
+            &subscribe.destination,
+            flow,
+            redelivery,
+            info,
+        )
+    }
+
+    fn browse(
+        &mut self,
+        subscription: SubscriptionId,
+        session: SessionId,
+        destination: &Destination,
+        selector: Option<&str>,
+    ) -> Result<Receipt, ProviderError> {
+        if destination.is_topic() {
+            return Err(ProviderError::InvalidDestination {
+                destination: destination.to_string(),
+                reason: "only a queue can be browsed".to_owned(),
+            });
+        }
+        refuse_selector(selector)?;
+        let flow = Flow::Browser { credit: 0, is_over: false, is_told: false };
+        let info = ConsumerInfo {
+            browser: true,
+            prefetch_size: BROWSER_WINDOW,
+            dispatch_async: true,
+            ..ConsumerInfo::default()
+        };
+        let redelivery = Redelivery::Here(RedeliveryPolicy::default());
+        self.consume(subscription, session, destination, flow, redelivery, info)
+    }
+
+    fn consume(
+        &mut self,
+        subscription: SubscriptionId,
+        session: SessionId,
+        destination: &Destination,
+        flow: Flow,
+        redelivery: Redelivery,
+        info: ConsumerInfo,
+    ) -> Result<Receipt, ProviderError> {
+        self.check_session(session)?;
+        if self.subscriptions.contains_key(&subscription) {
+            return Err(ProviderError::Exists { what: format!("subscription {subscription}") });
+        }
+        let on_the_wire = WireDestination::from(destination);
+        // ActiveMQ leaves this to its clients.
+        if on_the_wire.owner().is_some_and(|owner| owner != &*self.peer.connection.value) {
+            return Err(ProviderError::InvalidDestination {
+                destination: destination.to_string(),
+                reason: "only the connection that made a temporary destination consumes from it".to_owned(),
+            });
+        }
+        let consumer_id = self.consumer_id(session, subscription);
+        let info = ConsumerInfo {
+            response_required: true,
+            consumer_id: consumer_id.clone(),
+            destination: Some(on_the_wire.clone()),
+            ..info
+        };
+        self.subscriptions.insert(
+            subscription,
+            Subscription::new(subscription, session, consumer_id, on_the_wire, flow, redelivery),
+        );
+        let about = About::Destination(destination.to_string());
+        Ok(self.ask(info, about, Then::Opened(subscription)))
+    }
+
+    fn close_subscription(
+        &mut self,
+        subscription: SubscriptionId,
+        last_handed_over: u64,
+    ) -> Result<Receipt, ProviderError> {
+        let closing = self.subscription(subscription)?;
+        closing.hand_over(last_handed_over);
+        closing.close();
+        // With its consumer the peer would take back what the session may still settle.
+        if closing.is_done() {
+            return Ok(self.remove_subscription(subscription, true).unwrap_or_else(done));
+        }
+        Ok(done())
+    }
+
+    /// Tells the peer that a consumer is gone, with what the application has got of it.
+    pub(super) fn remove_subscription(&mut self, id: SubscriptionId, is_awaited: bool) -> Option<Receipt> {
+        let subscription = self.subscriptions.remove(&id)?;
+        let last_delivered = subscription.last_delivered();
+        let consumer = subscription.consumer.clone();
+        let drains = subscription.into_drains();
+        let gone = unknown(format_args!("subscription {id}"));
+        self.effects.confirmed.extend(drains.into_iter().map(|confirmer| (confirmer, Err(gone.clone()))));
+        if is_awaited {
+            return Some(self.remove(consumer, last_delivered));
+        }
+        self.tell(remove_info(consumer, last_delivered));
+        None
+    }
+
+    fn remove(&mut self, object: impl Into<Structure>, last_delivered: i64) -> Receipt {
+        let info = RemoveInfo { response_required: true, ..remove_info(object, last_delivered) };
+        self.ask(info, About::Other, Then::Confirm(Confirmation::Done))
+    }
+
+    fn begin(&mut self, transaction: TransactionId) -> Result<Receipt, ProviderError> {
+        let info = self.transaction_info(&transaction, TransactionOperation::Begin)?;
+        self.transactions.insert(transaction, Vec::new());
+        self.tell(info);
+        Ok(done())
+    }
+
+    fn end_transaction(
+        &mut self,
+        transaction: &TransactionId,
+        operation: TransactionOperation,
+    ) -> Result<Receipt, ProviderError> {
+        let info = self.transaction_info(transaction, operation)?;
+        let acknowledged = self
+            .transactions
+            .remove(transaction)
+            .ok_or_else(|| unknown(format_args!("transaction {transaction}")))?;
+        let info = TransactionInfo { response_required: true, ..info };
+        let commits = operation == TransactionOperation::CommitOnePhase;
+        let about = About::Transaction(transaction.to_string());
+        Ok(self.ask(info, about, Then::Ended { acknowledged, commits }))
+    }
+
+    fn transaction_info(
+        &self,
+        transaction: &TransactionId,
+        operation: TransactionOperation,
+    ) -> Result<TransactionInfo, ProviderError> {
+        if let TransactionId::Distributed(_) = transaction {
+            return Err(ProviderError::Unsupported(Capability::DistributedTransactions));
+        }
+        Ok(TransactionInfo {
+            connection_id: Some(self.peer.connection.clone()),
+            transaction_id: Some(self.transaction_id(transaction)?),
+            operation,
+            ..TransactionInfo::default()
+        })
+    }
+
+    pub(super) fn transaction_id(
+        &self,
+        transaction: &TransactionId,
+    ) -> Result<WireTransactionId, ProviderError> {
+        WireTransactionId::from_core(transaction, &self.peer.connection)
+            .map_err(|_| unknown(format_args!("transaction {transaction}")))
+    }
+
+    fn change_temporary(&mut self, destination: &Destination, operation: DestinationOperation) -> Receipt {
+        let info = DestinationInfo {
+            response_required: true,
+            connection_id: Some(self.peer.connection.clone()),
+            destination: Some(WireDestination::from(destination)),
+            operation_type: operation,
+            ..DestinationInfo::default()
+        };
+        let confirmation = match operation {
+            DestinationOperation::Add => Confirmation::Created(destination.clone()),
+            DestinationOperation::Remove => Confirmation::Done,
+        };
+        self.ask(info, About::Destination(destination.to_string()), Then::Confirm(confirmation))
+    }
+
+    fn watch_events(&mut self) -> Receipt {
+        let info = ConsumerInfo {
+            response_required: true,
+            consumer_id: self.advisory_consumer(),
+            destination: Some(advisories()),
+            prefetch_size: ADVISORY_WINDOW,
+            // So that those that are there are told of before the answer.
+            dispatch_async: false,
+            ..ConsumerInfo::default()
+        };
+        self.ask(info, About::Other, Then::Confirm(Confirmation::Done))
+    }
+
+    /// The consumer of the advisories, which is no subscription of the client's.
+    pub(super) fn advisory_consumer(&self) -> ConsumerId {
+        let connection_id = Arc::clone(&self.peer.connection.value);
+        ConsumerId { connection_id, session_id: DEFAULT_SESSION, value: 1 }
+    }
+
+    fn close(&mut self) -> Receipt {
+        for subscription in self.subscriptions.keys().copied().collect::<Vec<_>>() {
+            self.remove_subscription(subscription, false);
+        }
+        let receipt = self.remove(self.peer.connection.clone(), -1);
+        self.tell(ShutdownInfo::default());
+        self.is_closing = true;
+        self.close_outbox();
+        receipt
+    }
+
+    fn check_session(&self, session: SessionId) -> Result<(), ProviderError> {
+        if self.sessions.contains(&session) {
+            return Ok(());
+        }
+        Err(unknown(format_args!("session {session}")))
+    }
+
+    pub(super) fn subscription(&mut self, id: SubscriptionId) -> Result<&mut Subscription, ProviderError> {
+        self.subscriptions.get_mut(&id).ok_or_else(|| unknown(format_args!("subscription {id}")))
+    }
+}
+
+/// The topics on which a broker tells of temporary destinations.
+pub(super) fn advisories() -> WireDestination {
+    WireDestination::new(corriere_core::DestinationKind::Topic, ADVISORIES)
+}
+
+pub(super) fn done() -> Receipt {
+    Receipt::ready(Ok(Confirmation::Done))
+}
+
+fn remove_info(object: impl Into<Structure>, last_delivered: i64) -> RemoveInfo {
+    RemoveInfo {
+        object_id: Some(object.into()),
+        last_delivered_sequence_id: last_delivered,
+        ..RemoveInfo::default()
+    }
+}
+
+/// No selector is promised to be understood, so none is passed on as if it were.
+fn refuse_selector(selector: Option<&str>) -> Result<(), ProviderError> {
+    selector.map_or(Ok(()), |_| Err(ProviderError::Unsupported(Capability::Selectors)))
+}
