@@ -12,10 +12,11 @@ pub(super) struct Address {
 }
 
 impl Address {
-    /// What stands behind `tcp:`, as in `//broker.example:61616`.
+    /// What stands behind `tcp:`, as in `//broker.example:61616`; the slashes may be missing.
     pub(super) fn parse(text: &str) -> Result<Self, ProviderError> {
-        let authority = text.strip_prefix("//").map(|rest| rest.strip_suffix('/').unwrap_or(rest));
-        let parts = authority.and_then(|authority| authority.rsplit_once(':')).and_then(|(host, port)| {
+        let text = text.strip_prefix("//").unwrap_or(text);
+        let authority = text.strip_suffix('/').unwrap_or(text);
+        let parts = authority.rsplit_once(':').and_then(|(host, port)| {
             let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
             // Without brackets the last part of such an address would be taken for the port.
             let host = bare.or_else(|| Some(host).filter(|host| !host.contains([':', '/'])))?;
@@ -23,7 +24,7 @@ impl Address {
             Some(Self { host: host.to_owned(), port }).filter(|address| !address.host.is_empty())
         });
         parts.ok_or_else(|| ProviderError::Unreachable {
-            url: format!("tcp:{text}"),
+            url: format!("tcp://{text}"),
             reason: "expected a host and a port, as in `tcp://localhost:61616`".to_owned(),
         })
     }
@@ -54,10 +55,11 @@ mod tests {
             ("//localhost:61616", "localhost", 61_616),
             ("//127.0.0.1:1/", "127.0.0.1", 1),
             ("//[::1]:5", "::1", 5),
+            ("localhost:5", "localhost", 5),
         ] {
             let address = Address::parse(text).unwrap();
             assert_eq!((address.host.as_str(), address.port), (host, port));
-            assert_eq!(address.to_string(), format!("tcp:{}", text.trim_end_matches('/')));
+            assert_eq!(address.to_string(), format!("tcp://{}", text.trim_matches('/')));
         }
     }
 
@@ -77,7 +79,7 @@ mod tests {
         ] {
             let error = Address::parse(text).unwrap_err().to_string();
             assert!(error.contains("`tcp://localhost:61616`"), "{error}");
-            assert!(error.contains(&format!("`tcp:{text}`")), "{error}");
+            assert!(error.contains(&format!("`tcp://{}`", text.trim_start_matches('/'))), "{error}");
         }
     }
 }
