@@ -32,7 +32,11 @@ macro_rules! over_each_peer {
 mod acknowledging;
 mod activemq;
 mod bodies;
+mod closing;
+mod connecting;
+mod losing;
 mod peer;
 mod pulling;
 mod receiving;
+mod redelivery;
 mod transactions;

@@ -23,6 +23,7 @@ pub(crate) struct Peer {
     /// What makes destinations of this test its own.
     test: u64,
     _broker: Option<Broker>,
+    _activemq: Option<ActiveMq>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +39,38 @@ impl Peer {
         let name = format!("remote-{test}");
         let broker =
             Broker::start(&name, Settings::default(), Arc::new(MemoryStore), Clock::system()).unwrap();
-        Self { url: format!("vm://{name}"), kind: Kind::Vm, test, _broker: Some(broker) }
+        Self { url: format!("vm://{name}"), kind: Kind::Vm, test, _broker: Some(broker), _activemq: None }
     }
 
     /// The ActiveMQ that all tests share.
     pub(crate) fn activemq() -> Self {
         let url = ActiveMq::shared().url().to_owned();
-        Self { url, kind: Kind::ActiveMq, test: next_test(), _broker: None }
+        Self { url, kind: Kind::ActiveMq, test: next_test(), _broker: None, _activemq: None }
+    }
+
+    /// An ActiveMQ of this test's own, to be killed.
+    pub(crate) fn mortal_activemq() -> (Self, ActiveMq) {
+        let broker = ActiveMq::start();
+        (Self { url: broker.url().to_owned(), ..Self::activemq() }, broker)
+    }
+
+    /// Where no other test leaves dead letters: those of ActiveMQ are all in one queue.
+    pub(crate) fn with_dead_letters(&self) -> Self {
+        match self.kind {
+            Kind::Vm => Self::vm(),
+            Kind::ActiveMq => {
+                let (peer, broker) = Self::mortal_activemq();
+                Self { _activemq: Some(broker), ..peer }
+            }
+        }
+    }
+
+    /// Where the dead letters of a queue are.
+    pub(crate) fn dead_letters_of(&self, destination: &Destination) -> Destination {
+        match self.kind {
+            Kind::Vm => queue(&format!("DLQ.{}", destination.name())),
+            Kind::ActiveMq => queue("ActiveMQ.DLQ"),
+        }
     }
 
     /// Whether it is one of ours.
@@ -55,10 +81,6 @@ impl Peer {
     /// Whether it is in this process, so that what was sent is with a consumer that has room for it when the send is over.
     pub(crate) fn is_here(&self) -> bool {
         self.kind == Kind::Vm
-    }
-
-    pub(crate) fn url(&self) -> &str {
-        &self.url
     }
 
     /// A queue of this test's own.

@@ -78,6 +78,7 @@ impl State {
         }
         let Some(subscription) = self.subscriptions.get_mut(&id) else { return };
         let has_delivered_all = subscription.has_delivered_all();
+        let is_held_up = subscription.is_held_up();
         match &mut subscription.flow {
             Flow::Window { .. } => {}
             Flow::Browser { is_over, is_told, .. } => {
@@ -87,7 +88,7 @@ impl State {
             }
             Flow::Pull(pull) => {
                 let mut drained = Vec::new();
-                let request = pull.next_request(&mut drained);
+                let request = pull.next_request(is_held_up, &mut drained);
                 let pull = request.map(|request| MessagePull {
                     response_required: true,
                     consumer_id: subscription.consumer.clone(),

@@ -92,10 +92,11 @@ impl Pull {
         self.is_unanswered = false;
     }
 
-    /// What is to be sent to the peer now, to be called after each change; drains that are over go to `drained`.
-    pub(super) fn next_request(&mut self, drained: &mut Vec<Confirmer>) -> Option<Request> {
+    /// What is to be sent to the peer now, to be called after each change; drains that are over go to `drained`. While a message
+    /// waits here that all others wait for, none is asked for.
+    pub(super) fn next_request(&mut self, is_held_up: bool, drained: &mut Vec<Confirmer>) -> Option<Request> {
         while !self.is_unanswered && self.drain.is_some() {
-            if self.credit > 0 && !self.found_nothing {
+            if self.credit > 0 && !self.found_nothing && !is_held_up {
                 return Some(self.request(Request::NoWait));
             }
             self.credit = 0;
@@ -111,7 +112,7 @@ impl Pull {
             }
             self.found_nothing = false;
         }
-        let may_ask = self.drain.is_none() && !self.is_asked && !self.is_unanswered;
+        let may_ask = self.drain.is_none() && !self.is_asked && !self.is_unanswered && !is_held_up;
         (may_ask && self.credit > 0).then(|| self.request(Request::Wait))
     }
 
@@ -140,7 +141,7 @@ mod tests {
 
     fn next(pull: &mut Pull) -> (Option<Request>, usize) {
         let mut drained = Vec::new();
-        let request = pull.next_request(&mut drained);
+        let request = pull.next_request(false, &mut drained);
         (request, drained.len())
     }
 
@@ -206,6 +207,17 @@ mod tests {
         pull.found_nothing();
         pull.answered();
         assert_eq!(next(&mut pull), (None, 1));
+    }
+
+    #[test]
+    fn nothing_is_asked_for_while_a_message_holds_up_all_others() {
+        let mut pull = Pull::default();
+        let mut drained = Vec::new();
+        pull.grant(1);
+        assert_eq!(pull.next_request(true, &mut drained), None);
+        drain(&mut pull);
+        assert_eq!(pull.next_request(true, &mut drained), None);
+        assert_eq!((drained.len(), pull.has_credit()), (1, false));
     }
 
     #[test]

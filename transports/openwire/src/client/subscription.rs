@@ -187,6 +187,11 @@ impl Subscription {
         self.ready.is_empty()
     }
 
+    /// Whether a message waits that all others wait for.
+    pub(super) fn is_held_up(&self) -> bool {
+        !self.is_non_blocking() && !self.ready.is_empty()
+    }
+
     /// The application has got all deliveries up to this one. Says how many of them it had not before.
     pub(super) fn hand_over(&mut self, number: u64) -> usize {
         let number = number.min(self.last_number);
