@@ -31,6 +31,9 @@ async fn a_name_and_a_password_are_taken_or_refused_by_name(peer: &Peer) {
     let connected = within(peer.factory("jms.userName=shop&jms.password=secret").create_connection()).await;
     match connected {
         Ok(connection) => assert!(connection.capabilities().has(Capability::Authentication)),
+        Err(Error::Provider(ProviderError::Refused { exception, .. })) => {
+            assert_eq!(exception, "java.lang.SecurityException");
+        }
         Err(error) => assert_eq!(error, Error::Unsupported(Capability::Authentication)),
     }
 }

@@ -1,12 +1,10 @@
-//! The client over whichever provider: the same behaviour over `vm:` and over `tcp:`, where a real ActiveMQ listens.
+//! The client over whichever provider: the same behaviour over `vm:`, and over `tcp:` where our own acceptor or a real ActiveMQ
+//! listens.
 //!
 //! Each behaviour is a function of its peer, and [`over_each_peer`] makes a test of it for each. Where a peer does otherwise, the
 //! behaviour says so in words of [`Peer`], and asserts what is there instead.
 
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
-
-// Brings the scheme `tcp:`.
-use corriere_openwire as _;
 
 /// Makes a test of each function, for each peer.
 macro_rules! over_each_peer {
@@ -15,6 +13,14 @@ macro_rules! over_each_peer {
             $(#[tokio::test]
             async fn $name() {
                 let peer = crate::peer::Peer::vm();
+                super::$name(&peer).await;
+            })*
+        }
+
+        mod corriere {
+            $(#[tokio::test]
+            async fn $name() {
+                let peer = crate::peer::Peer::corriere().await;
                 super::$name(&peer).await;
             })*
         }

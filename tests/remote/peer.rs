@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use corriere_broker::store::MemoryStore;
 use corriere_broker::{Broker, Settings};
 use corriere_core::{AcknowledgeMode, Clock, Connection, ConnectionFactory, Destination, Session};
+use corriere_openwire::acceptor::{Acceptor, AcceptorOptions};
 
 pub(crate) use corriere_tests::receiving::*;
 
@@ -23,12 +24,14 @@ pub(crate) struct Peer {
     /// What makes destinations of this test its own.
     test: u64,
     _broker: Option<Broker>,
+    _acceptor: Option<Acceptor>,
     _activemq: Option<ActiveMq>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Vm,
+    Corriere,
     ActiveMq,
 }
 
@@ -39,13 +42,24 @@ impl Peer {
         let name = format!("remote-{test}");
         let broker =
             Broker::start(&name, Settings::default(), Arc::new(MemoryStore), Clock::system()).unwrap();
-        Self { url: format!("vm://{name}"), kind: Kind::Vm, test, _broker: Some(broker), _activemq: None }
+        Self { _broker: Some(broker), ..Self::of(Kind::Vm, format!("vm://{name}"), test) }
+    }
+
+    /// The same behind an acceptor.
+    pub(crate) async fn corriere() -> Self {
+        let peer = Self::vm();
+        let broker = Arc::new(peer._broker.clone().unwrap());
+        let acceptor = Acceptor::bind("tcp://127.0.0.1:0", broker, AcceptorOptions::default()).await.unwrap();
+        Self { url: acceptor.url(), kind: Kind::Corriere, _acceptor: Some(acceptor), ..peer }
     }
 
     /// The ActiveMQ that all tests share.
     pub(crate) fn activemq() -> Self {
-        let url = ActiveMq::shared().url().to_owned();
-        Self { url, kind: Kind::ActiveMq, test: next_test(), _broker: None, _activemq: None }
+        Self::of(Kind::ActiveMq, ActiveMq::shared().url().to_owned(), next_test())
+    }
+
+    fn of(kind: Kind, url: String, test: u64) -> Self {
+        Self { url, kind, test, _broker: None, _acceptor: None, _activemq: None }
     }
 
     /// An ActiveMQ of this test's own, to be killed.
@@ -55,9 +69,10 @@ impl Peer {
     }
 
     /// Where no other test leaves dead letters: those of ActiveMQ are all in one queue.
-    pub(crate) fn with_dead_letters(&self) -> Self {
+    pub(crate) async fn with_dead_letters(&self) -> Self {
         match self.kind {
             Kind::Vm => Self::vm(),
+            Kind::Corriere => Self::corriere().await,
             Kind::ActiveMq => {
                 let (peer, broker) = Self::mortal_activemq();
                 Self { _activemq: Some(broker), ..peer }
@@ -68,7 +83,7 @@ impl Peer {
     /// Where the dead letters of a queue are.
     pub(crate) fn dead_letters_of(&self, destination: &Destination) -> Destination {
         match self.kind {
-            Kind::Vm => queue(&format!("DLQ.{}", destination.name())),
+            Kind::Vm | Kind::Corriere => queue(&format!("DLQ.{}", destination.name())),
             Kind::ActiveMq => queue("ActiveMQ.DLQ"),
         }
     }

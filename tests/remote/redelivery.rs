@@ -40,7 +40,7 @@ fn again(delay: Option<Duration>) -> Release {
 }
 
 async fn what_failed_too_often_is_a_dead_letter_with_its_cause(peer: &Peer) {
-    let peer = &peer.with_dead_letters();
+    let peer = &peer.with_dead_letters().await;
     let q = peer.queue("q");
     peer.send_numbered(&q, 2).await;
     let session = peer.session(Transacted).await;
@@ -61,7 +61,7 @@ async fn what_failed_too_often_is_a_dead_letter_with_its_cause(peer: &Peer) {
 }
 
 async fn what_is_condemned_is_a_dead_letter_at_once(peer: &Peer) {
-    let peer = &peer.with_dead_letters();
+    let peer = &peer.with_dead_letters().await;
     let q = peer.queue("q");
     peer.send_numbered(&q, 3).await;
     let session = peer.session(Client).await;

@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+pub mod acceptor;
 mod client;
 mod codec;
 mod link;

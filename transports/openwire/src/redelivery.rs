@@ -9,9 +9,14 @@
 //! | `MessageAck` REDELIVERED | [`AckKind::Redelivered`](corriere_core::provider::AckKind::Redelivered): the range goes back. The delay and the cause are in `poison_cause` ([`Return`]) |
 //! | `MessageAck` POISON | as in OpenWire, with a cause in the same form, without a delay |
 //! | `MessageDispatch.command_id` | the delivery's [`epoch`](corriere_core::provider::Dispatch::epoch), as nobody answers a dispatch |
+//! | `MessagePull` | a timeout of at least 1 grants so many messages; -1 drains, which a dispatch without a message confirms, whatever came |
 //! | `ConsumerInfo.additional_predicate` | a `JournalTrace` with the window's extension and the redelivery policy ([`ConsumerTerms`]) |
 //!
-//! Everything else is as in OpenWire: a hand-over is an acknowledgement of the kind DELIVERED.
+//! Everything else is as in OpenWire: a hand-over is an acknowledgement of the kind DELIVERED; a browser with a window of 0 is
+//! granted what it pulls, and a dispatch without a message is its end.
+//!
+//! A consumer that is removed may still settle what it was handed, as in core: `RemoveInfo` names the last by its
+//! `brokerSequenceId`, and the rest ends with the session. If the connection is lost, what counts is what was handed over.
 
 use std::sync::Arc;
 use std::time::Duration;

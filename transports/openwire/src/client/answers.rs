@@ -3,10 +3,10 @@
 use corriere_core::id::SubscriptionId;
 use corriere_core::provider::{Confirmation, Confirmer, ProviderError};
 
-use super::error::refusal;
+use super::error::{About, refusal};
 use super::state::{Acknowledged, State, Then, Waiting};
 use super::subscription::Flow;
-use crate::codec::structures::Throwable;
+use crate::codec::structures::{FlushCommand, Throwable};
 
 /// What an answer says.
 #[derive(Debug)]
@@ -39,11 +39,16 @@ impl State {
         let confirmation = match then {
             Then::Confirm(confirmation) => confirmation,
             Then::Opened(subscription) => {
-                if outcome.is_err() {
-                    self.subscriptions.remove(&subscription);
-                }
-                Confirmation::Done
+                self.opened(subscription, confirmer, outcome);
+                return;
             }
+            Then::Watching if outcome.is_ok() => {
+                // What there was before is told of before this is answered.
+                let flush = FlushCommand { response_required: true, ..FlushCommand::default() };
+                self.expect(flush, confirmer, About::Other, Then::Confirm(Confirmation::Done));
+                return;
+            }
+            Then::Watching => Confirmation::Done,
             Then::Ended { acknowledged, commits } => {
                 self.end_acknowledged(acknowledged, commits && outcome.is_ok());
                 Confirmation::Done
@@ -68,6 +73,23 @@ impl State {
                 }
             }
         }
+    }
+
+    /// A subscription is there, or is not.
+    fn opened(
+        &mut self,
+        id: SubscriptionId,
+        confirmer: Option<Confirmer>,
+        outcome: Result<(), ProviderError>,
+    ) {
+        let Err(error) = outcome else {
+            let opened = confirmer.map(|confirmer| (confirmer, Ok(Confirmation::Done)));
+            self.effects.confirmed.extend(opened);
+            return;
+        };
+        let drains = self.subscriptions.remove(&id).map(|mut refused| refused.take_drains());
+        let told = confirmer.into_iter().chain(drains.into_iter().flatten());
+        self.effects.confirmed.extend(told.map(|confirmer| (confirmer, Err(error.clone()))));
     }
 
     /// A transaction is over, and with it what was acknowledged in it, or as it was.

@@ -1,5 +1,6 @@
 //! The commands of the seam, as OpenWire has them (section 9).
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use corriere_core::id::{ProducerId, SessionId, SubscriptionId};
@@ -142,10 +143,6 @@ impl State {
             return Err(ProviderError::Unsupported(Capability::DurableSubscriptions));
         }
         refuse_selector(subscribe.selector.as_deref())?;
-        let flow = match subscribe.credit {
-            Credit::Window { prefetch, extension } => Flow::Window { prefetch, extension },
-            Credit::Explicit => Flow::Pull(Pull::default()),
-        };
         let (prefetch_size, extension) = match subscribe.credit {
             Credit::Window { prefetch, extension } => {
                 (i32::try_from(prefetch).unwrap_or(i32::MAX), extension)
@@ -153,11 +150,16 @@ impl State {
             Credit::Explicit => (0, None),
         };
         let wanted = subscribe.redelivery.unwrap_or_default();
-        let (redelivery, additional_predicate) = if self.peer.redelivers {
+        let (flow, redelivery, additional_predicate) = if self.peer.redelivers {
             let terms = ConsumerTerms { extension, redelivery: wanted };
-            (Redelivery::Peer, Some(terms.to_structure()))
+            let flow = Flow::AsGranted { drains: VecDeque::new(), is_browser: false };
+            (flow, Redelivery::Peer, Some(terms.to_structure()))
         } else {
-            (Redelivery::Here(wanted.over(&RedeliveryPolicy::default())), None)
+            let flow = match subscribe.credit {
+                Credit::Window { prefetch, extension } => Flow::Window { prefetch, extension },
+                Credit::Explicit => Flow::Pull(Pull::default()),
+            };
+            (flow, Redelivery::Here(wanted.over(&RedeliveryPolicy::default())), None)
         };
         let info = ConsumerInfo {
             prefetch_size,
@@ -191,13 +193,13 @@ impl State {
             });
         }
         refuse_selector(selector)?;
-        let flow = Flow::Browser { credit: 0, is_over: false, is_told: false };
-        let info = ConsumerInfo {
-            browser: true,
-            prefetch_size: BROWSER_WINDOW,
-            dispatch_async: true,
-            ..ConsumerInfo::default()
+        let (flow, prefetch_size) = if self.peer.redelivers {
+            (Flow::AsGranted { drains: VecDeque::new(), is_browser: true }, 0)
+        } else {
+            (Flow::Browser { credit: 0, is_over: false, is_told: false }, BROWSER_WINDOW)
         };
+        let info =
+            ConsumerInfo { browser: true, prefetch_size, dispatch_async: true, ..ConsumerInfo::default() };
         let redelivery = Redelivery::Here(RedeliveryPolicy::default());
         self.consume(subscription, session, destination, flow, redelivery, info)
     }
@@ -235,6 +237,12 @@ impl State {
             Subscription::new(subscription, session, consumer_id, on_the_wire, flow, redelivery),
         );
         let about = About::Destination(destination.to_string());
+        // A peer of Corriere says when it has delivered all that waited.
+        let is_told = self.peer.redelivers && info.prefetch_size > 0;
+        if is_told {
+            self.expect(info, None, about, Then::Opened(subscription));
+            return self.drain(subscription);
+        }
         Ok(self.ask(info, about, Then::Opened(subscription)))
     }
 
@@ -246,26 +254,41 @@ impl State {
         let closing = self.subscription(subscription)?;
         closing.hand_over(last_handed_over);
         closing.close();
-        // With its consumer the peer would take back what the session may still settle.
+        self.end_drains(subscription);
+        let closing = self.subscription(subscription)?;
         if closing.is_done() {
             return Ok(self.remove_subscription(subscription, true).unwrap_or_else(done));
         }
-        Ok(done())
+        // The session may still settle something of it, which a peer of Corriere knows. Another takes all of it back with the
+        // consumer, so that stays there until then.
+        if !closing.peer_redelivers() || std::mem::replace(&mut closing.is_removed, true) {
+            return Ok(done());
+        }
+        let (consumer, last_delivered) = (closing.consumer.clone(), closing.last_delivered());
+        Ok(self.remove(consumer, last_delivered))
     }
 
     /// Tells the peer that a consumer is gone, with what the application has got of it.
     pub(super) fn remove_subscription(&mut self, id: SubscriptionId, is_awaited: bool) -> Option<Receipt> {
+        self.end_drains(id);
         let subscription = self.subscriptions.remove(&id)?;
-        let last_delivered = subscription.last_delivered();
-        let consumer = subscription.consumer.clone();
-        let drains = subscription.into_drains();
-        let gone = unknown(format_args!("subscription {id}"));
-        self.effects.confirmed.extend(drains.into_iter().map(|confirmer| (confirmer, Err(gone.clone()))));
+        let (last_delivered, is_removed) = (subscription.last_delivered(), subscription.is_removed);
+        let consumer = subscription.consumer;
+        if is_removed {
+            return None;
+        }
         if is_awaited {
             return Some(self.remove(consumer, last_delivered));
         }
         self.tell(remove_info(consumer, last_delivered));
         None
+    }
+
+    fn end_drains(&mut self, id: SubscriptionId) {
+        let Some(subscription) = self.subscriptions.get_mut(&id) else { return };
+        let gone = unknown(format_args!("subscription {id}"));
+        let drains = subscription.take_drains().into_iter();
+        self.effects.confirmed.extend(drains.map(|confirmer| (confirmer, Err(gone.clone()))));
     }
 
     fn remove(&mut self, object: impl Into<Structure>, last_delivered: i64) -> Receipt {
@@ -345,7 +368,7 @@ impl State {
             dispatch_async: false,
             ..ConsumerInfo::default()
         };
-        self.ask(info, About::Other, Then::Confirm(Confirmation::Done))
+        self.ask(info, About::Other, Then::Watching)
     }
 
     /// The consumer of the advisories, which is no subscription of the client's.

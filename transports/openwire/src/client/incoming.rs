@@ -1,7 +1,7 @@
 //! What the peer sends by itself.
 
 use corriere_core::id::SubscriptionId;
-use corriere_core::provider::{Event, ProviderError};
+use corriere_core::provider::{Confirmation, Event, ProviderError};
 
 use super::answers::Answer;
 use super::commands::advisories;
@@ -56,6 +56,13 @@ impl State {
             match &mut subscription.flow {
                 Flow::Browser { is_over, .. } => *is_over = true,
                 Flow::Pull(pull) => pull.found_nothing(),
+                Flow::AsGranted { is_browser: true, .. } => {
+                    self.effects.events.push(Event::BrowseEnded { subscription: id });
+                }
+                Flow::AsGranted { drains, .. } => {
+                    let drained = drains.pop_front().map(|confirmer| (confirmer, Ok(Confirmation::Done)));
+                    self.effects.confirmed.extend(drained);
+                }
                 Flow::Window { .. } => {}
             }
             self.deliver(id);

@@ -92,6 +92,8 @@ pub(super) enum Then {
     Ended { acknowledged: Vec<Acknowledged>, commits: bool },
     /// A pull was answered.
     Pulled(SubscriptionId),
+    /// The peer tells of temporary destinations from now on.
+    Watching,
 }
 
 /// What the client is to be told, in this order, by the one task that calls its sink.
@@ -222,8 +224,8 @@ impl State {
             let outcome = if is_goodbye { Ok(Confirmation::Done) } else { Err(told.clone()) };
             self.effects.confirmed.push((confirmer, outcome));
         }
-        for (_, subscription) in std::mem::take(&mut self.subscriptions) {
-            let drains = subscription.into_drains();
+        for (_, mut subscription) in std::mem::take(&mut self.subscriptions) {
+            let drains = subscription.take_drains();
             self.effects.confirmed.extend(drains.into_iter().map(|confirmer| (confirmer, Err(told.clone()))));
         }
         if !is_closing {

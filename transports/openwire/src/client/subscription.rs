@@ -4,7 +4,7 @@
 //! of that list. Ours has the same order (`held`, by arrival), while the numbers of deliveries rise also for what is delivered
 //! again. A message that waits, to be delivered for the first time or again, keeps its place in that order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +44,8 @@ pub(super) struct Subscription {
     /// How often a peer that redelivers itself was told that something goes back.
     peer_epoch: u32,
     is_closed: bool,
+    /// Whether the peer knows that it is.
+    pub(super) is_removed: bool,
 }
 
 /// How much may be under way.
@@ -55,6 +57,8 @@ pub(super) enum Flow {
     Pull(Pull),
     /// A browser, to which the peer sends with a window of its own.
     Browser { credit: u32, is_over: bool, is_told: bool },
+    /// A peer of Corriere keeps to the seam itself, and confirms drains in their order.
+    AsGranted { drains: VecDeque<Confirmer>, is_browser: bool },
 }
 
 /// Who counts and delays what is given back.
@@ -114,6 +118,7 @@ impl Subscription {
             epoch: 0,
             peer_epoch: 0,
             is_closed: false,
+            is_removed: false,
         }
     }
 
@@ -123,7 +128,7 @@ impl Subscription {
     }
 
     pub(super) fn is_browser(&self) -> bool {
-        matches!(self.flow, Flow::Browser { .. })
+        matches!(self.flow, Flow::Browser { .. } | Flow::AsGranted { is_browser: true, .. })
     }
 
     pub(super) fn peer_redelivers(&self) -> bool {
@@ -211,21 +216,23 @@ impl Subscription {
     }
 
     /// The last message that the application has got and did not settle, and by how many the peer is to widen the window for
-    /// what it has got; `None` while that is not worth a word. `always` says that it is worth one.
-    pub(super) fn widen(&mut self, always: bool) -> Option<(MessageId, usize)> {
+    /// what it has got; `None` while that is not worth a word.
+    pub(super) fn widen(&mut self) -> Option<(MessageId, usize)> {
         let Flow::Window { prefetch, extension } = self.flow else { return None };
         let bound = extension.map_or(usize::MAX, |bound| usize::try_from(bound).unwrap_or(usize::MAX));
         let missing = self.in_hands.min(bound).saturating_sub(self.extended);
         // Half of the window at once, as ActiveMQ's own client does.
         let is_due =
             missing > 0 && missing.saturating_mul(2) >= usize::try_from(prefetch).unwrap_or(usize::MAX);
-        if !(always || is_due) {
-            return None;
-        }
-        let (_, arrival) = self.numbers.range(..=self.handed_over).next_back()?;
-        let id = self.held.get(arrival)?.id.clone();
+        let last = self.last_in_hands().filter(|_| is_due)?;
         self.extended += missing;
-        Some((id, missing))
+        Some((last, missing))
+    }
+
+    /// The last message that the application has got and did not settle.
+    pub(super) fn last_in_hands(&self) -> Option<MessageId> {
+        let (_, arrival) = self.numbers.range(..=self.handed_over).next_back()?;
+        self.held.get(arrival).map(|held| held.id.clone())
     }
 
     /// Ends deliveries without more ado, as settled, expired or condemned.
@@ -330,9 +337,10 @@ impl Subscription {
     }
 
     /// Drains that nothing will come of any more.
-    pub(super) fn into_drains(self) -> Vec<Confirmer> {
-        match self.flow {
-            Flow::Pull(pull) => pull.into_drains().collect(),
+    pub(super) fn take_drains(&mut self) -> Vec<Confirmer> {
+        match &mut self.flow {
+            Flow::Pull(pull) => std::mem::take(pull).into_drains().collect(),
+            Flow::AsGranted { drains, .. } => std::mem::take(drains).into(),
             Flow::Window { .. } | Flow::Browser { .. } => Vec::new(),
         }
     }
@@ -385,7 +393,7 @@ impl Subscription {
 impl Flow {
     fn has_credit(&self) -> bool {
         match self {
-            Self::Window { .. } => true,
+            Self::Window { .. } | Self::AsGranted { .. } => true,
             Self::Pull(pull) => pull.has_credit(),
             Self::Browser { credit, .. } => *credit > 0,
         }
@@ -393,7 +401,7 @@ impl Flow {
 
     fn use_credit(&mut self) {
         match self {
-            Self::Window { .. } => {}
+            Self::Window { .. } | Self::AsGranted { .. } => {}
             Self::Pull(pull) => pull.use_credit(),
             Self::Browser { credit, .. } => *credit = credit.saturating_sub(1),
         }

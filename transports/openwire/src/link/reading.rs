@@ -56,6 +56,13 @@ impl<R: AsyncRead + Unpin> CommandReader<R> {
         }
     }
 
+    /// Reads what still comes, and forgets it, until the peer has closed its side. For a peer that is sent away: bytes
+    /// that were not read when a socket is closed may take with them what was written last.
+    pub(crate) async fn discard(&mut self) {
+        let mut nowhere = [0; 4_096];
+        while matches!(self.stream.read(&mut nowhere).await, Ok(1..)) {}
+    }
+
     /// The next structure of what was read already; `None` where more has to be read.
     ///
     /// # Errors

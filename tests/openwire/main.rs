@@ -1,0 +1,8 @@
+//! The acceptor on an embedded broker, spoken to over sockets with frames of the codec: one module per theme, one test per
+//! hazard.
+
+#![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
+
+mod peer;
+mod server;
+mod talking;

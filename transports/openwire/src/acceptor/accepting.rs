@@ -1,0 +1,200 @@
+//! The listening socket, and the connections that come of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use corriere_core::ConnectionId;
+use corriere_core::provider::Provider;
+use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::sync::{Mutex, watch};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+use super::address::{BindError, ListenAddress, Options};
+use super::advisories::Advisor;
+use super::connection::serve;
+use super::ending::refuse;
+use super::parking::Bounds;
+use super::registry::Registry;
+use crate::redelivery;
+
+/// How an acceptor treats its peers, where its address does not say so.
+#[derive(Clone, Debug)]
+pub struct AcceptorOptions {
+    /// The name that the broker gives of itself.
+    pub broker_name: Arc<str>,
+    /// What one peer may have under way before nothing more is read from it.
+    pub bounds: Bounds,
+    /// How long a peer that is sent away has to read why.
+    pub farewell: Duration,
+    /// How long a stop waits for what is still to be written.
+    pub flush: Duration,
+}
+
+impl Default for AcceptorOptions {
+    fn default() -> Self {
+        Self {
+            broker_name: "localhost".into(),
+            bounds: Bounds::default(),
+            farewell: Duration::from_secs(2),
+            flush: Duration::from_millis(500),
+        }
+    }
+}
+
+/// A listening socket and its connections. Dropping it ends them all, as [`Acceptor::stop`] does, without waiting.
+#[derive(Debug)]
+pub struct Acceptor {
+    shared: Arc<Shared>,
+    local_address: SocketAddr,
+    accepting: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What all connections of an acceptor share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) provider: Arc<dyn Provider>,
+    pub(super) options: AcceptorOptions,
+    pub(super) address: Options,
+    pub(super) advisor: Advisor,
+    pub(super) registry: Arc<Registry>,
+    pub(super) stopping: watch::Sender<bool>,
+}
+
+/// How many peers may be told at once that there are too many; more are not told.
+const REFUSED_AT_ONCE: usize = 64;
+
+impl Acceptor {
+    /// Listens on `url`: `tcp://HOST:PORT`, port 0 for a free one, with options as ActiveMQ writes them:
+    /// `maximumConnections`, `wireFormat.maxFrameSize`, `wireFormat.maxInactivityDuration` (0 for none),
+    /// `wireFormat.maxInactivityDurationInitalDelay`, `wireFormat.stackTraceEnabled`, `wireFormat.tcpNoDelayEnabled`.
+    ///
+    /// To be called within a tokio runtime, whose tasks serve the connections.
+    ///
+    /// # Errors
+    /// [`BindError`]; an address that other machines reach is refused, as there are no users yet.
+    pub async fn bind(
+        url: &str,
+        provider: Arc<dyn Provider>,
+        options: AcceptorOptions,
+    ) -> Result<Self, BindError> {
+        let ListenAddress { url, target, options: mut address } = ListenAddress::parse(url)?;
+        let failed = |error| BindError::Io { url: url.clone(), error };
+        let candidates: Vec<SocketAddr> = lookup_host(&target).await.map_err(failed)?.collect();
+        if let Some(outside) = candidates.iter().find(|candidate| !candidate.ip().is_loopback()) {
+            return Err(BindError::NotLoopback { url, address: *outside });
+        }
+        let listener = TcpListener::bind(candidates.as_slice()).await.map_err(failed)?;
+        let local_address = listener.local_addr().map_err(failed)?;
+        redelivery::announce(&mut address.preferences.others);
+        let identity = ConnectionId::unique();
+        let advisor = Advisor::new(
+            identity.as_str(),
+            Arc::clone(&options.broker_name),
+            &format!("tcp://{local_address}"),
+        );
+        let shared = Arc::new(Shared {
+            provider,
+            options,
+            address,
+            advisor,
+            registry: Arc::default(),
+            stopping: watch::Sender::new(false),
+        });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Ok(Self { shared, local_address, accepting: Mutex::new(Some(accepting)) })
+    }
+
+    /// Where it listens, with the port that it has.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("tcp://{}", self.local_address)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn local_address(&self) -> SocketAddr {
+        self.local_address
+    }
+
+    /// Takes no more connections, tells the peers that the broker stops, takes the acknowledgements that they still send,
+    /// and closes the sockets. It is done after a second at the latest, whatever the peers do; another call waits for the
+    /// first one. Dropping the future leaves the rest to the tasks.
+    pub async fn stop(&self) {
+        self.shared.stopping.send_replace(true);
+        let mut accepting = self.accepting.lock().await;
+        if let Some(task) = accepting.as_mut() {
+            // It ends by itself, in time.
+            let _ = task.await;
+            *accepting = None;
+        }
+    }
+}
+
+impl Drop for Acceptor {
+    fn drop(&mut self) {
+        self.shared.stopping.send_replace(true);
+    }
+}
+
+/// Ends when the acceptor is to stop.
+pub(super) async fn told_to_stop(stopping: &mut watch::Receiver<bool>) {
+    // Without an acceptor there is nothing to go on for either.
+    let _ = stopping.wait_for(|stopping| *stopping).await;
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut stopping = shared.stopping.subscribe();
+    let mut connections = JoinSet::new();
+    let mut refused = JoinSet::new();
+    loop {
+        tokio::select! {
+            biased;
+            () = told_to_stop(&mut stopping) => break,
+            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            Some(_) = refused.join_next(), if !refused.is_empty() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, peer)) => take(&shared, stream, peer, &mut connections, &mut refused),
+                Err(error) => {
+                    tracing::warn!(%error, "no connection can be accepted");
+                    // Out of file descriptors, most likely, and at once again.
+                    sleep(Duration::from_millis(100)).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    refused.abort_all();
+    let all = async { while connections.join_next().await.is_some() {} };
+    // Each connection keeps to this by itself: once for what still comes, once for what is to be written.
+    if timeout(shared.options.flush.saturating_mul(2), all).await.is_err() {
+        connections.shutdown().await;
+    }
+}
+
+fn take(
+    shared: &Arc<Shared>,
+    stream: TcpStream,
+    peer: SocketAddr,
+    connections: &mut JoinSet<()>,
+    refused: &mut JoinSet<()>,
+) {
+    match shared.address.maximum_connections {
+        Some(maximum) if connections.len() >= maximum => {
+            tracing::warn!(%peer, maximum, "a connection is refused: there are as many as are allowed (maximumConnections)");
+            if refused.len() < REFUSED_AT_ONCE {
+                refused.spawn(refuse(
+                    Arc::clone(shared),
+                    stream,
+                    format!(
+                        "there are {maximum} connections already, as many as are allowed (maximumConnections)"
+                    ),
+                ));
+            }
+        }
+        _ => {
+            connections.spawn(serve(Arc::clone(shared), stream, peer));
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Acknowledgements: which deliveries of the provider a message id of the peer means, and what became of them.
+
+use corriere_core::provider::{Ack, AckKind, Command};
+use corriere_core::{SubscriptionId, TransactionId};
+
+use super::confirmations::{Answer, Then};
+use super::connection::Connection;
+use super::deliveries::Consumer;
+use super::exceptions::Refusal;
+use crate::codec::structures::{self as wire, AckType};
+use crate::redelivery::Return;
+
+impl Connection {
+    /// Takes an acknowledgement. What it names that is not known, or is settled, is passed over, as after a reconnect.
+    pub(super) fn acknowledge(&mut self, ack: &wire::MessageAck, answer: Answer) -> Result<(), Refusal> {
+        self.provider()?;
+        let taken = self.try_acknowledge(ack, answer);
+        if let Err(refusal) = &taken {
+            self.transactions.spoil(ack.transaction_id.as_ref(), refusal);
+        }
+        taken
+    }
+
+    fn try_acknowledge(&mut self, ack: &wire::MessageAck, answer: Answer) -> Result<(), Refusal> {
+        let transaction = self.transactions.named(ack.transaction_id.as_ref())?;
+        let id = &ack.consumer_id;
+        let Some(&subscription) = self.consumers.get(&(id.session_id, id.value)) else {
+            // That of advisories is none of the provider's.
+            if !self.deliveries.lock().watchers.has(id) {
+                tracing::debug!(peer = %self.peer, consumer = %id, "an acknowledgement names a consumer that is not there");
+            }
+            self.done(answer);
+            return Ok(());
+        };
+        let command = {
+            let mut state = self.deliveries.lock();
+            let consumer = state.consumers.get_mut(&subscription);
+            consumer.and_then(|consumer| self.read(ack, subscription, transaction, consumer))
+        };
+        let Some(command) = command else {
+            self.done(answer);
+            return Ok(());
+        };
+        if let Command::Acknowledge(Ack { first, last, transaction: Some(transaction), .. }) = &command {
+            self.transactions.note(transaction, subscription, *first, *last);
+        } else if !answer.is_required {
+            // It may be made safe later: at worst the message comes again.
+            self.provider()?.tell(command);
+            return Ok(());
+        }
+        self.submit(command, Then::Answer(answer))
+    }
+
+    /// What the acknowledgement is for the provider; `None` for one that says nothing new.
+    fn read(
+        &self,
+        ack: &wire::MessageAck,
+        subscription: SubscriptionId,
+        transaction: Option<TransactionId>,
+        consumer: &mut Consumer,
+    ) -> Option<Command> {
+        let (first, last) = match ack.ack_type {
+            AckType::Individual => {
+                let number = consumer.ledger.number_of(ack.last_message_id.as_ref()?)?;
+                (number, number)
+            }
+            _ => consumer.ledger.range(ack.first_message_id.as_ref(), ack.last_message_id.as_ref())?,
+        };
+        if consumer.is_browser {
+            let credit = consumer.ledger.settle(first, last);
+            return (credit > 0).then_some(Command::Grant { subscription, credit });
+        }
+        let kind = match ack.ack_type {
+            AckType::Delivered => AckKind::Delivered,
+            AckType::Poison => {
+                AckKind::Poison { cause: Return::from_throwable(ack.poison_cause.as_ref()).cause }
+            }
+            AckType::Standard => AckKind::Standard,
+            AckType::Redelivered if self.is_corriere => {
+                let Return { delay, cause } = Return::from_throwable(ack.poison_cause.as_ref());
+                AckKind::Redelivered { delay, cause }
+            }
+            AckType::Redelivered => AckKind::Retained,
+            AckType::Individual => AckKind::Individual,
+            AckType::Unmatched => AckKind::Unmatched,
+            AckType::Expired => AckKind::Expired,
+        };
+        // Only what settles takes effect with a transaction; the rest tells what has happened.
+        let settles = matches!(kind, AckKind::Standard | AckKind::Individual | AckKind::Unmatched);
+        let transaction = transaction.filter(|_| settles);
+        let ledger = &mut consumer.ledger;
+        if !matches!(kind, AckKind::Unmatched | AckKind::Expired) {
+            ledger.hand_over(last);
+        }
+        match (&kind, &transaction) {
+            (AckKind::Delivered | AckKind::Retained, _) => {}
+            (_, Some(transaction)) => ledger.lock(first, last, transaction),
+            (_, None) => {
+                ledger.settle(first, last);
+            }
+        }
+        Some(Command::Acknowledge(Ack { subscription, first, last, kind, transaction }))
+    }
+
+    /// A message cannot be written for this peer: it goes to the dead letters with the reason, as its consumer can never
+    /// have it, and on a queue of dead letters it waits for another consumer. A browser goes on to the next.
+    pub(super) fn undeliverable(&mut self, subscription: SubscriptionId, number: u64, reason: &str) {
+        let mut state = self.deliveries.lock();
+        let Some(consumer) = state.consumers.get_mut(&subscription) else { return };
+        consumer.ledger.settle(number, number);
+        let command = if consumer.is_browser {
+            Command::Grant { subscription, credit: 1 }
+        } else {
+            let text = format!("it cannot be written for its consumer {}: {reason}", consumer.id);
+            let kind = AckKind::Poison { cause: corriere_core::provider::Cause::failure(text) };
+            Command::Acknowledge(Ack { subscription, first: number, last: number, kind, transaction: None })
+        };
+        tracing::warn!(peer = %self.peer, consumer = %consumer.id, reason, "a message cannot be written for a peer");
+        drop(state);
+        if let Ok(provider) = self.provider() {
+            provider.tell(command);
+        }
+    }
+}

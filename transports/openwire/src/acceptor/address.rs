@@ -1,0 +1,253 @@
+//! Where an acceptor listens: `tcp://HOST:PORT` with options as ActiveMQ writes them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::codec::negotiation::Preferences;
+
+/// Why an acceptor cannot listen.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// It is no address of this transport.
+    #[error("`{url}` is no address to listen on; expected something like `tcp://127.0.0.1:61616`")]
+    Address {
+        /// The address.
+        url: String,
+    },
+    /// An option that does not exist.
+    #[error("`{url}` has the unknown option `{option}`{}", .nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default())]
+    UnknownOption {
+        /// The address, without its options.
+        url: String,
+        /// The option.
+        option: String,
+        /// The known option that is nearest to it.
+        nearest: Option<&'static str>,
+    },
+    /// An option that is given twice.
+    #[error("`{url}` has the option `{option}` twice; expected it once")]
+    Twice {
+        /// The address, without its options.
+        url: String,
+        /// The option.
+        option: &'static str,
+    },
+    /// An option whose value cannot be read, or is not offered.
+    #[error("`{url}`: option `{option}` is `{value}`; expected {expected}")]
+    Value {
+        /// The address, without its options.
+        url: String,
+        /// The option.
+        option: &'static str,
+        /// The value.
+        value: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// Others than this machine could connect, and there is nobody who would ask them who they are.
+    #[error(
+        "`{url}` can be reached from other machines ({address}), and this broker has no users yet; expected a loopback address such as `tcp://127.0.0.1:{}`",
+        address.port()
+    )]
+    NotLoopback {
+        /// The address, without its options.
+        url: String,
+        /// What its host is.
+        address: SocketAddr,
+    },
+    /// The name of the host is unknown, or nobody can listen there.
+    #[error("nobody can listen on `{url}`: {error}")]
+    Io {
+        /// The address, without its options.
+        url: String,
+        /// What the system says.
+        #[source]
+        error: io::Error,
+    },
+}
+
+/// An address with what its options say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ListenAddress {
+    /// Without its options.
+    pub(super) url: String,
+    /// Host and port.
+    pub(super) target: String,
+    pub(super) options: Options,
+}
+
+/// What the options of an address say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Options {
+    /// How many connections there may be at once; `None` for as many as come.
+    pub(super) maximum_connections: Option<usize>,
+    pub(super) preferences: Preferences,
+}
+
+struct UrlOption {
+    name: &'static str,
+    set: fn(&mut Options, &str) -> Result<(), &'static str>,
+}
+
+/// Names and meanings are those of ActiveMQ's transport connectors.
+const OPTIONS: &[UrlOption] = &[
+    UrlOption {
+        name: "maximumConnections",
+        set: |options, value| {
+            let maximum = value.parse().map_err(|_| "a number of connections")?;
+            options.maximum_connections = Some(maximum);
+            Ok(())
+        },
+    },
+    UrlOption {
+        name: "wireFormat.maxFrameSize",
+        set: |options, value| {
+            let size = value.parse().ok().filter(|size| *size > 0).ok_or("a number of bytes above 0")?;
+            options.preferences.maximum_frame_size = size;
+            Ok(())
+        },
+    },
+    UrlOption {
+        name: "wireFormat.maxInactivityDuration",
+        set: |options, value| {
+            let silence = milliseconds(value)?;
+            options.preferences.maximum_inactivity = (!silence.is_zero()).then_some(silence);
+            Ok(())
+        },
+    },
+    UrlOption {
+        // Spelled so in ActiveMQ.
+        name: "wireFormat.maxInactivityDurationInitalDelay",
+        set: |options, value| {
+            let delay = milliseconds(value)?;
+            if delay.is_zero() {
+                return Err("a number of milliseconds above 0");
+            }
+            options.preferences.initial_delay = delay;
+            Ok(())
+        },
+    },
+    UrlOption {
+        name: "wireFormat.stackTraceEnabled",
+        set: |options, value| flag(value).map(|flag| options.preferences.stack_traces = flag),
+    },
+    UrlOption {
+        name: "wireFormat.tcpNoDelayEnabled",
+        set: |options, value| flag(value).map(|flag| options.preferences.tcp_no_delay = flag),
+    },
+    UrlOption { name: "wireFormat.cacheEnabled", set: |_, value| declined(value) },
+    UrlOption { name: "wireFormat.tightEncodingEnabled", set: |_, value| declined(value) },
+    UrlOption { name: "wireFormat.sizePrefixDisabled", set: |_, value| declined(value) },
+];
+
+fn milliseconds(value: &str) -> Result<Duration, &'static str> {
+    value.parse().map(Duration::from_millis).map_err(|_| "a number of milliseconds")
+}
+
+fn flag(value: &str) -> Result<bool, &'static str> {
+    value.parse().map_err(|_| "`true` or `false`")
+}
+
+/// An encoding that peers are told not to use.
+fn declined(value: &str) -> Result<(), &'static str> {
+    if value == "false" { Ok(()) } else { Err("`false`, as nothing else is offered yet") }
+}
+
+impl ListenAddress {
+    pub(super) fn parse(url: &str) -> Result<Self, BindError> {
+        let (address, query) = url.split_once('?').unwrap_or((url, ""));
+        let no_address = || BindError::Address { url: address.to_owned() };
+        let target = address.strip_prefix("tcp://").map(|target| target.trim_end_matches('/'));
+        let target = target.ok_or_else(no_address)?;
+        let has_port = target
+            .rsplit_once(':')
+            .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+        if !has_port {
+            return Err(no_address());
+        }
+        let mut options = Options::default();
+        let mut given = Vec::new();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let option = OPTIONS.iter().find(|option| option.name == name).ok_or_else(|| {
+                let (url, option) = (address.to_owned(), name.to_owned());
+                BindError::UnknownOption { url, option, nearest: nearest(name) }
+            })?;
+            if given.contains(&option.name) {
+                return Err(BindError::Twice { url: address.to_owned(), option: option.name });
+            }
+            given.push(option.name);
+            (option.set)(&mut options, value).map_err(|expected| BindError::Value {
+                url: address.to_owned(),
+                option: option.name,
+                value: value.to_owned(),
+                expected,
+            })?;
+        }
+        Ok(Self { url: address.to_owned(), target: target.to_owned(), options })
+    }
+}
+
+fn nearest(name: &str) -> Option<&'static str> {
+    OPTIONS
+        .iter()
+        .map(|option| (strsim::jaro_winkler(name, option.name), option.name))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, option)| option)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_read_with_their_activemq_names() {
+        let address = ListenAddress::parse(
+            "tcp://127.0.0.1:61616?maximumConnections=1000&wireFormat.maxFrameSize=104857600\
+             &wireFormat.maxInactivityDuration=0&wireFormat.maxInactivityDurationInitalDelay=500&wireFormat.cacheEnabled=false",
+        )
+        .unwrap();
+        assert_eq!(
+            (address.url.as_str(), address.target.as_str()),
+            ("tcp://127.0.0.1:61616", "127.0.0.1:61616")
+        );
+        assert_eq!(address.options.maximum_connections, Some(1_000));
+        let preferences = address.options.preferences;
+        assert_eq!((preferences.maximum_frame_size, preferences.maximum_inactivity), (104_857_600, None));
+        assert_eq!(preferences.initial_delay, Duration::from_millis(500));
+        assert_eq!(ListenAddress::parse("tcp://[::1]:0/").unwrap().target, "[::1]:0");
+    }
+
+    #[test]
+    fn what_is_misspelt_or_not_offered_is_refused_by_name() {
+        for (url, message) in [
+            (
+                "tcp://h:1?maximumConections=1",
+                "`tcp://h:1` has the unknown option `maximumConections`; did you mean `maximumConnections`?",
+            ),
+            ("tcp://h:1?trace=true", "`tcp://h:1` has the unknown option `trace`"),
+            (
+                "tcp://h:1?wireFormat.tightEncodingEnabled=true",
+                "`tcp://h:1`: option `wireFormat.tightEncodingEnabled` is `true`; expected `false`, as nothing else is offered yet",
+            ),
+            (
+                "tcp://h:1?maximumConnections=1&maximumConnections=2",
+                "`tcp://h:1` has the option `maximumConnections` twice; expected it once",
+            ),
+            (
+                "tcp://h:1?wireFormat.maxFrameSize=-1",
+                "`tcp://h:1`: option `wireFormat.maxFrameSize` is `-1`; expected a number of bytes above 0",
+            ),
+        ] {
+            assert_eq!(ListenAddress::parse(url).unwrap_err().to_string(), message);
+        }
+        for url in ["", "tcp://", "tcp://h", "tcp://:1", "tcp://h:x", "vm://h:1", "h:1", "tcp://h:65536"] {
+            assert!(matches!(ListenAddress::parse(url), Err(BindError::Address { .. })), "{url}");
+        }
+    }
+}

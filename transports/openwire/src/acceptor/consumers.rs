@@ -1,0 +1,278 @@
+//! Consumers and browsers: opened, pulling, closed.
+
+use std::time::Duration;
+
+use corriere_core::provider::{Ack, AckKind, Cause, Command, Credit, ProviderError, Subscribe};
+use corriere_core::{Destination, RedeliveryOverrides, SessionId, SubscriptionId};
+use tokio::time::Instant;
+
+use super::advisories::Wanted;
+use super::confirmations::{Answer, Then};
+use super::connection::Connection;
+use super::deliveries::Consumer;
+use super::exceptions::Refusal;
+use super::sessions::UNKNOWN;
+use crate::codec::structures::{self as wire, JavaException};
+use crate::redelivery::ConsumerTerms;
+
+/// The largest window, as in ActiveMQ's client.
+const MAXIMUM_PREFETCH: i32 = 32_767;
+
+impl Connection {
+    pub(super) fn open_consumer(&mut self, info: wire::ConsumerInfo, answer: Answer) -> Result<(), Refusal> {
+        let id = &info.consumer_id;
+        self.check_owner(&id.connection_id, "the consumer")?;
+        let key = (id.session_id, id.value);
+        if self.consumers.contains_key(&key) || self.deliveries.lock().watchers.has(id) {
+            self.done(answer);
+            return Ok(());
+        }
+        let session = self.session(id.session_id)?;
+        let Some(destination) = &info.destination else {
+            return Err(Refusal::new(JavaException::InvalidDestination, "the consumer names no destination"));
+        };
+        if let Some(wanted) = Wanted::of(destination) {
+            return self.watch(info.consumer_id, wanted, answer);
+        }
+        check_offered(&info)?;
+        let destination = destination.to_core()?;
+        let subscription = SubscriptionId(self.next_number());
+        let command = if info.browser {
+            Command::Browse { subscription, session, destination, selector: None }
+        } else {
+            let subscribe = self.subscribe(&info, subscription, session, destination)?;
+            Command::OpenSubscription(Box::new(subscribe))
+        };
+        self.consumers.insert(key, subscription);
+        let consumer = Consumer::new(info.consumer_id.clone(), info.browser);
+        self.deliveries.lock().consumers.insert(subscription, consumer);
+        let provider = self.provider()?;
+        let receipt = provider.submit(command);
+        if info.browser {
+            let credit = prefetch(&info).or((!self.is_corriere).then_some(1));
+            if let Some(credit) = credit {
+                provider.tell(Command::Grant { subscription, credit });
+            }
+        }
+        self.when_opened(receipt, Then::Opened { subscription, consumer: info.consumer_id, answer });
+        Ok(())
+    }
+
+    fn subscribe(
+        &self,
+        info: &wire::ConsumerInfo,
+        subscription: SubscriptionId,
+        session: SessionId,
+        destination: Destination,
+    ) -> Result<Subscribe, Refusal> {
+        let terms = if self.is_corriere {
+            ConsumerTerms::from_structure(info.additional_predicate.as_ref())?
+        } else {
+            ConsumerTerms { extension: None, redelivery: redelivered_by_the_client() }
+        };
+        let credit = prefetch(info)
+            .map_or(Credit::Explicit, |prefetch| Credit::Window { prefetch, extension: terms.extension });
+        Ok(Subscribe {
+            subscription,
+            session,
+            destination,
+            credit,
+            selector: None,
+            no_local: info.no_local,
+            durable_name: None,
+            redelivery: Some(terms.redelivery),
+        })
+    }
+
+    /// A consumer is there, or is not: its deliveries follow the answer.
+    pub(super) fn opened(
+        &mut self,
+        subscription: SubscriptionId,
+        consumer: &wire::ConsumerId,
+        answer: Answer,
+        outcome: Result<(), ProviderError>,
+    ) {
+        let is_there = outcome.is_ok();
+        self.settle(answer, outcome);
+        if is_there {
+            self.deliveries.open(subscription);
+        } else {
+            self.consumers.remove(&(consumer.session_id, consumer.value));
+            self.deliveries.lock().consumers.remove(&subscription);
+        }
+    }
+
+    /// Opens a consumer of advisories, which is none of the provider's.
+    fn watch(&mut self, consumer: wire::ConsumerId, wanted: Wanted, answer: Answer) -> Result<(), Refusal> {
+        if wanted.is_anything() {
+            self.submit(Command::WatchEvents, Then::Watching { consumer, wanted, answer })
+        } else {
+            self.deliveries.lock().watchers.add(&consumer, wanted);
+            self.done(answer);
+            Ok(())
+        }
+    }
+
+    /// The provider tells of temporary destinations from now on, or does not.
+    pub(super) fn watching(
+        &mut self,
+        consumer: &wire::ConsumerId,
+        wanted: Wanted,
+        answer: Answer,
+        outcome: Result<(), ProviderError>,
+    ) {
+        let is_told = outcome.is_ok();
+        // Where there are no temporary destinations there is nothing to be told of, which is no reason to refuse a client
+        // that always asks.
+        match outcome {
+            Err(ProviderError::Unsupported(_)) => self.done(answer),
+            outcome => self.settle(answer, outcome),
+        }
+        let mut state = self.deliveries.lock();
+        let there = state.watchers.add(consumer, wanted);
+        if is_told {
+            // Under the lock, so that nothing that comes now overtakes it.
+            self.deliveries.advise(there);
+        }
+    }
+
+    /// A consumer without a window asks for a message. Of a peer of Corriere the timeout is a number of messages, or -1
+    /// for a drain.
+    pub(super) fn pull(&mut self, pull: &wire::MessagePull, answer: Answer) -> Result<(), Refusal> {
+        let provider = self.provider()?;
+        let id = &pull.consumer_id;
+        let Some(&subscription) = self.consumers.get(&(id.session_id, id.value)) else {
+            self.done(answer);
+            return Ok(());
+        };
+        if self.is_corriere {
+            match u32::try_from(pull.timeout) {
+                Ok(credit) => provider.tell(Command::Grant { subscription, credit: credit.max(1) }),
+                Err(_) => self.submit(Command::Drain { subscription }, Then::Drained { subscription })?,
+            }
+        } else {
+            let mut state = self.deliveries.lock();
+            let is_new =
+                state.consumers.get_mut(&subscription).is_some_and(|consumer| consumer.pulls.begin());
+            drop(state);
+            if is_new {
+                provider.tell(Command::Grant { subscription, credit: 1 });
+            }
+            match u64::try_from(pull.timeout) {
+                Ok(0) => self.pull_timers.set(subscription, None),
+                Ok(timeout) => {
+                    // A time that no clock has is no time at all.
+                    let at = Instant::now().checked_add(Duration::from_millis(timeout));
+                    self.pull_timers.set(subscription, at);
+                }
+                Err(_) => {
+                    self.pull_timers.set(subscription, None);
+                    self.pull_is_over(subscription);
+                }
+            }
+        }
+        self.done(answer);
+        Ok(())
+    }
+
+    /// The time of a consumer's latest pull is over.
+    pub(super) fn pull_is_over(&mut self, subscription: SubscriptionId) {
+        let mut state = self.deliveries.lock();
+        let is_waiting =
+            state.consumers.get_mut(&subscription).is_some_and(|consumer| consumer.pulls.expire());
+        drop(state);
+        if is_waiting {
+            // Of a connection that is closed nobody waits any more.
+            let _ = self.submit(Command::Drain { subscription }, Then::Drained { subscription });
+        }
+    }
+
+    /// All that there was for a consumer without a window has been sent.
+    pub(super) fn drained(&mut self, subscription: SubscriptionId) {
+        let mut state = self.deliveries.lock();
+        let found_nothing =
+            state.consumers.get_mut(&subscription).is_some_and(|consumer| consumer.pulls.drained());
+        drop(state);
+        if found_nothing || self.is_corriere {
+            self.deliveries.say_nothing_more(subscription);
+        }
+    }
+
+    /// Closes a consumer. `last` is the number, as the broker's, of the last message that it handed to the application: what
+    /// it has not acknowledged up to that one comes back counted, and the rest as if it had never gone. A peer of Corriere
+    /// may still settle what it was handed.
+    pub(super) fn close_consumer(
+        &mut self,
+        id: &wire::ConsumerId,
+        last: i64,
+        answer: Answer,
+    ) -> Result<(), Refusal> {
+        self.check_owner(&id.connection_id, "the consumer")?;
+        let provider = self.provider()?;
+        let key = (id.session_id, id.value);
+        let mut state = self.deliveries.lock();
+        if state.watchers.has(id) {
+            state.watchers.retain(|watcher| watcher != id);
+            drop(state);
+            self.done(answer);
+            return Ok(());
+        }
+        let known = self.consumers.get(&key).copied();
+        let known = known.and_then(|number| Some((number, state.consumers.get(&number)?)));
+        let Some((subscription, consumer)) = known else {
+            return Err(Refusal::illegal_state(format_args!("there is no consumer {id}")));
+        };
+        let ledger = &consumer.ledger;
+        let handed_over = if last == UNKNOWN { ledger.oldest() } else { ledger.up_to(last) };
+        let last_handed_over = handed_over.unwrap_or(0).max(ledger.handed_over());
+        let unsettled = ledger.oldest().filter(|oldest| *oldest <= last_handed_over && !consumer.is_browser);
+        if !self.is_corriere || consumer.is_browser {
+            state.consumers.remove(&subscription);
+            self.consumers.remove(&key);
+        }
+        drop(state);
+        self.pull_timers.set(subscription, None);
+        let close = Command::CloseSubscription { subscription, last_handed_over };
+        let closing = self.submit(close, Then::Answer(answer));
+        if let Some(first) = unsettled.filter(|_| !self.is_corriere) {
+            // As in ActiveMQ it does not wait for the end of the session.
+            let cause = Cause::failure("its consumer was closed before it was acknowledged");
+            let kind = AckKind::Redelivered { delay: Some(Duration::ZERO), cause };
+            let ack = Ack { subscription, first, last: last_handed_over, kind, transaction: None };
+            provider.tell(Command::Acknowledge(ack));
+        }
+        closing
+    }
+}
+
+/// The window of a consumer; `None` for one that pulls.
+fn prefetch(info: &wire::ConsumerInfo) -> Option<u32> {
+    u32::try_from(info.prefetch_size.clamp(0, MAXIMUM_PREFETCH)).ok().filter(|prefetch| *prefetch > 0)
+}
+
+/// What a consumer can ask for in OpenWire and not have here.
+fn check_offered(info: &wire::ConsumerInfo) -> Result<(), Refusal> {
+    if info.selector.as_deref().is_some_and(|selector| !selector.is_empty()) {
+        return Err(Refusal::new(JavaException::InvalidSelector, "selectors are not offered yet"));
+    }
+    if info.subscription_name.is_some() {
+        return Err(Refusal::not_offered("durable subscriptions"));
+    }
+    if info.exclusive {
+        return Err(Refusal::not_offered("exclusive consumers"));
+    }
+    Ok(())
+}
+
+/// A client of ActiveMQ counts, delays and gives up by itself: there is no limit. What it gives up on in a queue of dead
+/// letters comes back to the queue, and would go round and round without a delay.
+fn redelivered_by_the_client() -> RedeliveryOverrides {
+    let delay = Duration::from_secs(1);
+    RedeliveryOverrides {
+        maximum_redeliveries: Some(None),
+        initial_delay: Some(delay),
+        delay: Some(delay),
+        back_off: Some(None),
+        ..RedeliveryOverrides::default()
+    }
+}

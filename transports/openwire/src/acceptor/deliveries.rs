@@ -1,0 +1,217 @@
+//! What the provider has for a peer: from its sink into the outbox, and from there onto the wire.
+//!
+//! The sink only notes a delivery and puts it into the outbox. What it is on the wire is made by the task that writes, as
+//! that takes time and may fail.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use corriere_core::SubscriptionId;
+use corriere_core::provider::{DeliverySink, Dispatch, Event, ProviderError};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::advisories::{Advisory, Watchers};
+use super::ledger::Ledger;
+use super::parking::Unwritten;
+use super::pulls::Pulls;
+use crate::codec::Structure;
+use crate::codec::conversion::ConversionError;
+use crate::codec::structures as wire;
+use crate::link::Outbox;
+
+/// Something to be written.
+#[derive(Debug)]
+pub(super) enum Outgoing {
+    /// As it is.
+    Word(Structure),
+    /// An answer, of which only so many may wait.
+    Answer(Structure),
+    /// A message for a consumer.
+    Delivery(Delivery),
+    /// Word of a temporary destination.
+    Advisory(Advisory),
+}
+
+/// A message for a consumer.
+#[derive(Debug)]
+pub(super) struct Delivery {
+    consumer: wire::ConsumerId,
+    sequence: i64,
+    pub(super) dispatch: Dispatch,
+}
+
+/// What the provider, or the task that writes, tells the connection.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// The provider has ended the connection.
+    Lost(ProviderError),
+    /// A message cannot be written for this peer.
+    Undeliverable { subscription: SubscriptionId, number: u64, reason: String },
+    /// The peer asked for word of temporary destinations and does not read it.
+    DoesNotRead,
+}
+
+/// A consumer of the peer, as the sink knows it.
+#[derive(Debug)]
+pub(super) struct Consumer {
+    pub(super) id: wire::ConsumerId,
+    pub(super) is_browser: bool,
+    pub(super) ledger: Ledger,
+    pub(super) pulls: Pulls,
+    /// What came before the peer was answered that the consumer is there.
+    early: Option<Vec<Outgoing>>,
+}
+
+impl Consumer {
+    pub(super) fn new(id: wire::ConsumerId, is_browser: bool) -> Self {
+        Self { id, is_browser, ledger: Ledger::default(), pulls: Pulls::default(), early: Some(Vec::new()) }
+    }
+}
+
+/// Where the provider's deliveries for one peer go.
+#[derive(Debug)]
+pub(super) struct Deliveries {
+    pub(super) outbox: Outbox<Outgoing>,
+    pub(super) unwritten: Unwritten,
+    state: Mutex<State>,
+    told: UnboundedSender<Told>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) consumers: BTreeMap<SubscriptionId, Consumer>,
+    pub(super) watchers: Watchers,
+    /// Counts the deliveries of the connection, as the broker's number of each.
+    last_sequence: i64,
+}
+
+impl Deliveries {
+    pub(super) fn new(told: UnboundedSender<Told>) -> Self {
+        Self { outbox: Outbox::default(), unwritten: Unwritten::default(), state: Mutex::default(), told }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing unwinds while this is locked.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes something that the peer does not wait for.
+    pub(super) fn word(&self, structure: impl Into<Structure>) {
+        self.outbox.push(Outgoing::Word(structure.into()));
+    }
+
+    /// Writes an answer.
+    pub(super) fn answer(&self, structure: impl Into<Structure>) {
+        self.unwritten.add();
+        self.outbox.push(Outgoing::Answer(structure.into()));
+    }
+
+    /// Writes what came for a consumer before the peer was answered that it is there.
+    pub(super) fn open(&self, subscription: SubscriptionId) {
+        let mut state = self.lock();
+        if let Some(consumer) = state.consumers.get_mut(&subscription) {
+            let early = consumer.early.take();
+            // Under the lock, so that nothing that comes now overtakes it.
+            self.outbox.extend(early.into_iter().flatten());
+        }
+    }
+
+    /// Says to a consumer that there is nothing, or nothing more.
+    pub(super) fn say_nothing_more(&self, subscription: SubscriptionId) {
+        let mut state = self.lock();
+        if let Some(consumer) = state.consumers.get_mut(&subscription) {
+            let consumer_id = consumer.id.clone();
+            let nothing = wire::MessageDispatch { consumer_id, ..wire::MessageDispatch::default() };
+            self.put(consumer, Outgoing::Word(nothing.into()));
+        }
+    }
+
+    /// Writes word of temporary destinations.
+    pub(super) fn advise(&self, advisories: Vec<Advisory>) {
+        for advisory in advisories {
+            self.unwritten.add();
+            self.outbox.push(Outgoing::Advisory(advisory));
+        }
+    }
+
+    fn put(&self, consumer: &mut Consumer, outgoing: Outgoing) {
+        match &mut consumer.early {
+            Some(early) => early.push(outgoing),
+            None => {
+                self.outbox.push(outgoing);
+            }
+        }
+    }
+
+    fn tell(&self, told: Told) {
+        // Nobody listens once the connection has ended.
+        let _ = self.told.send(told);
+    }
+
+    /// Says that a message cannot be written.
+    pub(super) fn undeliverable(&self, dispatch: &Dispatch, reason: String) {
+        let (subscription, number) = (dispatch.subscription, dispatch.number);
+        self.tell(Told::Undeliverable { subscription, number, reason });
+    }
+}
+
+impl DeliverySink for Deliveries {
+    fn deliver(&self, batch: Vec<Dispatch>) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        for dispatch in batch {
+            // What still comes for a consumer that was removed goes back with it.
+            let Some(consumer) = state.consumers.get_mut(&dispatch.subscription) else { continue };
+            state.last_sequence += 1;
+            consumer.ledger.note(&dispatch, state.last_sequence);
+            consumer.pulls.deliver();
+            let delivery =
+                Delivery { consumer: consumer.id.clone(), sequence: state.last_sequence, dispatch };
+            self.put(consumer, Outgoing::Delivery(delivery));
+        }
+    }
+
+    fn notify(&self, event: Event) {
+        match event {
+            Event::Lost { error } => self.tell(Told::Lost(error)),
+            Event::SubscriptionEnded { subscription, error } => {
+                let Some(consumer) = self.lock().consumers.remove(&subscription) else { return };
+                tracing::debug!(consumer = %consumer.id, %error, "the broker has ended a consumer of a peer");
+                let consumer_id = Some(consumer.id);
+                self.word(wire::ConsumerControl { consumer_id, close: true, ..Default::default() });
+            }
+            Event::BrowseEnded { subscription } => self.say_nothing_more(subscription),
+            Event::DestinationChanged { destination, exists } => {
+                let mut state = self.lock();
+                self.advise(state.watchers.change(&destination, exists));
+                drop(state);
+                if self.unwritten.is_beyond_all() {
+                    self.tell(Told::DoesNotRead);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Delivery {
+    /// The delivery on the wire. To a peer of Corriere its epoch is told.
+    pub(super) fn to_structure(&self, is_corriere: bool) -> Result<Structure, ConversionError> {
+        let Dispatch { message, delivery_count, epoch, .. } = &self.dispatch;
+        let failed = i32::try_from(delivery_count.saturating_sub(1)).unwrap_or(i32::MAX);
+        let mut message = wire::Message::from_core(message)?;
+        message.redelivery_counter = failed;
+        if let Some(id) = &mut message.message_id {
+            id.broker_sequence_id = self.sequence;
+        }
+        let dispatch = wire::MessageDispatch {
+            command_id: if is_corriere { epoch.cast_signed() } else { 0 },
+            consumer_id: self.consumer.clone(),
+            destination: message.destination.clone(),
+            message: Some(Box::new(message)),
+            redelivery_counter: failed,
+            ..wire::MessageDispatch::default()
+        };
+        Ok(dispatch.into())
+    }
+}

@@ -1,0 +1,194 @@
+//! How a connection ends, and how a peer is told why.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use corriere_core::provider::Command;
+use futures_util::StreamExt;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::accepting::Shared;
+use super::confirmations::Answer;
+use super::connection::Connection;
+use super::exceptions::Refusal;
+use crate::codec::Structure;
+use crate::codec::structures::{ConnectionError, JavaException};
+use crate::link::{CommandReader, CommandWriter, LinkError};
+
+/// Why a connection ends.
+#[derive(Debug)]
+pub(super) enum Ending {
+    /// The peer went, with `ShutdownInfo`.
+    Left,
+    /// Nothing more can be read or written.
+    Broken(LinkError),
+    /// The peer is told this, and sent away.
+    Refused(Refusal),
+    /// The peer has its answer already, and is sent away.
+    Answered,
+    /// The same client has come again.
+    Ousted,
+    /// The acceptor stops.
+    Stopping,
+}
+
+impl Connection {
+    /// Ends the connection: tells the peer, takes the acknowledgements that are still to be had, and closes.
+    pub(super) async fn end(
+        mut self,
+        ending: Ending,
+        mut reader: CommandReader<OwnedReadHalf>,
+        mut writer: JoinSet<Result<(), LinkError>>,
+    ) {
+        let peer = self.peer;
+        let mut farewell = self.shared.options.farewell;
+        let mut refusal = None;
+        match ending {
+            Ending::Left => tracing::debug!(%peer, "a peer has left"),
+            Ending::Broken(LinkError::Closed) if self.introduced.is_none() => {
+                tracing::debug!(%peer, "a peer has left");
+            }
+            Ending::Broken(LinkError::Closed | LinkError::Truncated | LinkError::Io(_)) => {
+                tracing::warn!(%peer, "a peer has gone without closing its connection");
+            }
+            Ending::Broken(error) => {
+                tracing::warn!(%peer, %error, "a connection is closed");
+                self.refuse_all(&Refusal::new(JavaException::Io, error));
+            }
+            Ending::Refused(reason) => {
+                tracing::warn!(%peer, reason = ?reason, "a connection is closed");
+                refusal = Some(reason);
+            }
+            Ending::Answered => {}
+            Ending::Ousted => {
+                tracing::info!(%peer, "a client has connected again; its older connection is closed");
+            }
+            Ending::Stopping => {
+                farewell = self.shared.options.flush;
+                let name = &self.shared.options.broker_name;
+                let reason = format!("broker `{name}` is stopping");
+                refusal = Some(Refusal::new(JavaException::ConnectionFailed, reason));
+            }
+        }
+        if let Some(refusal) = refusal {
+            self.refuse_all(&refusal);
+            self.take_acknowledgements(&mut reader, &refusal, Instant::now() + farewell).await;
+        }
+        self.leave();
+        self.deliveries.outbox.close();
+        let written = async { while writer.join_next().await.is_some() {} };
+        // Bytes that nobody has read when a socket closes may take with them what was written last.
+        let _ = timeout(farewell, async { tokio::join!(written, reader.discard()) }).await;
+    }
+
+    /// Tells the peer, unasked.
+    fn refuse_all(&self, refusal: &Refusal) {
+        self.refuse(Answer { command_id: 0, is_required: false }, refusal.clone());
+    }
+
+    /// Takes the acknowledgements that the peer has sent, and refuses all else, until it has left or time is over.
+    async fn take_acknowledgements(
+        &mut self,
+        reader: &mut CommandReader<OwnedReadHalf>,
+        refusal: &Refusal,
+        deadline: Instant,
+    ) {
+        let bounds = self.shared.options.bounds;
+        loop {
+            let next = tokio::select! {
+                biased;
+                Some(confirmed) = self.unconfirmed.next(), if !self.unconfirmed.is_empty() => {
+                    // A second reason to end changes nothing.
+                    let _ = self.confirmed(confirmed);
+                    continue;
+                }
+                next = timeout_at(deadline, reader.next()) => next,
+            };
+            let Ok(Ok(structure)) = next else { return };
+            let answer = Answer::to(&structure);
+            match structure {
+                Structure::MessageAck(ack) => {
+                    let taken = self.acknowledge(&ack, answer);
+                    if let Err(refusal) = taken {
+                        self.refuse(answer, refusal);
+                    }
+                }
+                Structure::ShutdownInfo(_) => return,
+                _ if answer.is_required && self.deliveries.unwritten.has_room(bounds) => {
+                    self.refuse(answer, refusal.clone());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Ends the provider's side. Of a peer that has not closed its connection, the oldest message of each consumer that was
+    /// not acknowledged counts as delivered.
+    fn leave(&mut self) {
+        if let Some(introduced) = self.introduced.take()
+            && !self.is_closed
+            && !self.is_corriere
+        {
+            let state = self.deliveries.lock();
+            let consumers = state.consumers.iter().filter(|(_, consumer)| !consumer.is_browser);
+            let oldest: Vec<_> = consumers
+                .filter_map(|(subscription, consumer)| Some((*subscription, consumer.ledger.oldest()?)))
+                .collect();
+            drop(state);
+            for (subscription, number) in oldest {
+                introduced.provider.tell(Command::HandedOver { subscription, number, mark: None });
+            }
+        }
+    }
+}
+
+/// Tells a peer with whom no wire format could be agreed on, in the format of the first frame, and closes.
+pub(super) async fn greet_in_vain(
+    shared: &Shared,
+    mut reader: CommandReader<OwnedReadHalf>,
+    mut writer: CommandWriter<OwnedWriteHalf>,
+    peer: SocketAddr,
+    error: &LinkError,
+) {
+    if matches!(error, LinkError::Closed) {
+        tracing::debug!(%peer, "a peer has left before it said anything");
+        return;
+    }
+    tracing::warn!(%peer, %error, "a connection is refused");
+    let refusal = Refusal::new(JavaException::Io, error);
+    say_and_close(shared, &mut reader, &mut writer, refusal).await;
+}
+
+/// Tells a peer that it is one too many.
+pub(super) async fn refuse(shared: Arc<Shared>, stream: TcpStream, reason: String) {
+    let (read, write) = stream.into_split();
+    let mut reader = CommandReader::new(read, 0);
+    let mut writer = CommandWriter::new(write);
+    let Ok(info) = shared.address.preferences.info() else { return };
+    if writer.put(&info.into()).is_ok() {
+        let refusal = Refusal::new(JavaException::ResourceAllocation, reason);
+        say_and_close(&shared, &mut reader, &mut writer, refusal).await;
+    }
+}
+
+async fn say_and_close(
+    shared: &Shared,
+    reader: &mut CommandReader<OwnedReadHalf>,
+    writer: &mut CommandWriter<OwnedWriteHalf>,
+    refusal: Refusal,
+) {
+    let exception = Some(refusal.into_throwable());
+    let error = ConnectionError { exception, ..ConnectionError::default() };
+    let saying = async {
+        writer.put(&error.into())?;
+        writer.flush().await?;
+        writer.shutdown().await?;
+        reader.discard().await;
+        Ok::<_, LinkError>(())
+    };
+    // Whether it was read is for the peer to know.
+    let _ = timeout(shared.options.farewell, saying).await;
+}

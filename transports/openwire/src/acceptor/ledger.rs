@@ -1,0 +1,251 @@
+//! What one consumer was sent and has not settled: how a message id of the wire becomes the number of a delivery.
+
+use std::collections::{BTreeMap, HashMap};
+
+use corriere_core::provider::Dispatch;
+use corriere_core::{MessageId, TransactionId};
+
+use crate::codec::structures as wire;
+
+/// The deliveries of one subscription that nothing final was said of.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    deliveries: BTreeMap<u64, Delivered>,
+    numbers: HashMap<MessageId, u64>,
+    epoch: u32,
+    /// The highest number that the peer said to have handed to its application.
+    handed_over: u64,
+}
+
+#[derive(Debug)]
+struct Delivered {
+    id: Option<MessageId>,
+    /// The number that the peer knows it by as the broker's (`brokerSequenceId`).
+    sequence: i64,
+    /// The transaction that acknowledged it and has not ended.
+    transaction: Option<TransactionId>,
+}
+
+impl Ledger {
+    /// Notes a delivery, under a sequence that is higher than all before.
+    pub(super) fn note(&mut self, dispatch: &Dispatch, sequence: i64) {
+        if dispatch.epoch != self.epoch {
+            // The broker has taken back what was not handed over.
+            self.epoch = dispatch.epoch;
+            let taken_back = self.deliveries.split_off(&(self.handed_over + 1));
+            for (number, delivered) in taken_back {
+                self.forget_name(number, &delivered);
+            }
+        }
+        let id = dispatch.message.headers().message_id.clone();
+        if let Some(id) = &id {
+            self.numbers.insert(id.clone(), dispatch.number);
+        }
+        self.deliveries.insert(dispatch.number, Delivered { id, sequence, transaction: None });
+    }
+
+    /// The numbers from one message to another; without a first one, from the oldest. `None` when the last is not known,
+    /// as it is settled already or was sent before a reconnect; where only the first is not known, it is the last alone.
+    pub(super) fn range(
+        &self,
+        first: Option<&wire::MessageId>,
+        last: Option<&wire::MessageId>,
+    ) -> Option<(u64, u64)> {
+        let last = self.number_of(last?)?;
+        let first = match first {
+            Some(first) => self.number_of(first).unwrap_or(last),
+            None => self.deliveries.keys().next().copied().unwrap_or(last),
+        };
+        Some((first.min(last), last))
+    }
+
+    /// The number of a message.
+    pub(super) fn number_of(&self, id: &wire::MessageId) -> Option<u64> {
+        let known = id.to_core().ok().and_then(|id| self.numbers.get(&id));
+        known.copied().or_else(|| {
+            // A peer of version 9 has no other words for a producer that has not ActiveMQ's shape.
+            let producer = id.producer_id.as_ref()?;
+            let sequence = u64::try_from(id.producer_sequence_id).ok()?;
+            self.numbers.get(&MessageId { producer: producer.connection_id.clone(), sequence }).copied()
+        })
+    }
+
+    /// Notes that all up to this number reached the application.
+    pub(super) fn hand_over(&mut self, number: u64) {
+        self.handed_over = self.handed_over.max(number);
+    }
+
+    /// Forgets what is settled, and says how many that were.
+    pub(super) fn settle(&mut self, first: u64, last: u64) -> u32 {
+        let numbers: Vec<u64> = self
+            .deliveries
+            .range(first..=last.max(first))
+            .filter(|(_, delivered)| delivered.transaction.is_none())
+            .map(|(number, _)| *number)
+            .collect();
+        let mut count = 0;
+        for number in numbers {
+            count += 1;
+            if let Some(delivered) = self.deliveries.remove(&number) {
+                self.forget_name(number, &delivered);
+            }
+        }
+        count
+    }
+
+    /// Keeps what a transaction acknowledged until its end.
+    pub(super) fn lock(&mut self, first: u64, last: u64, transaction: &TransactionId) {
+        for (_, delivered) in self.deliveries.range_mut(first..=last.max(first)) {
+            delivered.transaction = Some(transaction.clone());
+        }
+    }
+
+    /// A transaction has ended: what it acknowledged of this range is settled, or is as it was.
+    pub(super) fn end(&mut self, first: u64, last: u64, transaction: &TransactionId, is_committed: bool) {
+        let mut settled = Vec::new();
+        for (number, delivered) in self.deliveries.range_mut(first..=last.max(first)) {
+            if delivered.transaction.as_ref() == Some(transaction) {
+                delivered.transaction = None;
+                if is_committed {
+                    settled.push(*number);
+                }
+            }
+        }
+        for number in settled {
+            self.settle(number, number);
+        }
+    }
+
+    /// The oldest delivery that was not acknowledged, in a transaction or without.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.deliveries
+            .iter()
+            .find(|(_, delivered)| delivered.transaction.is_none())
+            .map(|(number, _)| *number)
+    }
+
+    /// The last delivery that has this sequence or a lower one.
+    pub(super) fn up_to(&self, sequence: i64) -> Option<u64> {
+        self.deliveries
+            .iter()
+            .rev()
+            .find(|(_, delivered)| delivered.sequence <= sequence)
+            .map(|(number, _)| *number)
+    }
+
+    /// The delivery that has this very sequence.
+    pub(super) fn at(&self, sequence: i64) -> Option<u64> {
+        self.up_to(sequence).filter(|number| {
+            self.deliveries.get(number).is_some_and(|delivered| delivered.sequence == sequence)
+        })
+    }
+
+    /// The highest number that the peer said to have handed to its application; 0 for none.
+    pub(super) fn handed_over(&self) -> u64 {
+        self.handed_over
+    }
+
+    fn forget_name(&mut self, number: u64, delivered: &Delivered) {
+        if let Some(id) = &delivered.id
+            && self.numbers.get(id) == Some(&number)
+        {
+            self.numbers.remove(id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use corriere_core::{Message, SubscriptionId};
+
+    use super::*;
+
+    const PRODUCER: &str = "ID:host-1:1:1:1";
+
+    fn dispatch(number: u64, sequence: u64, epoch: u32) -> Dispatch {
+        let mut message = Message::text("");
+        message.headers_mut().message_id = Some(MessageId { producer: PRODUCER.into(), sequence });
+        Dispatch {
+            subscription: SubscriptionId(1),
+            number,
+            epoch,
+            message: Arc::new(message),
+            delivery_count: 1,
+            mark: None,
+        }
+    }
+
+    fn id(sequence: u64) -> wire::MessageId {
+        format!("{PRODUCER}:{sequence}").parse().unwrap()
+    }
+
+    /// Five messages under the sequences 101 to 105.
+    fn ledger() -> Ledger {
+        let mut ledger = Ledger::default();
+        for number in 1..=5 {
+            ledger.note(&dispatch(number, number, 0), 100 + i64::try_from(number).unwrap());
+        }
+        ledger
+    }
+
+    #[test]
+    fn a_range_goes_from_the_first_message_or_the_oldest_to_the_last() {
+        let mut ledger = ledger();
+        assert_eq!(ledger.range(Some(&id(2)), Some(&id(4))), Some((2, 4)));
+        assert_eq!(ledger.range(None, Some(&id(4))), Some((1, 4)));
+        assert_eq!(ledger.settle(2, 4), 3);
+        assert_eq!(
+            ledger.range(Some(&id(2)), Some(&id(5))),
+            Some((5, 5)),
+            "what is settled is not named again"
+        );
+        assert_eq!(ledger.range(None, Some(&id(4))), None);
+        assert_eq!(ledger.range(Some(&id(1)), None), None);
+    }
+
+    #[test]
+    fn what_a_transaction_acknowledged_is_there_again_when_it_is_rolled_back_only() {
+        let mut ledger = ledger();
+        let transaction = TransactionId::Local(1);
+        ledger.lock(1, 2, &transaction);
+        assert_eq!(ledger.oldest(), Some(3));
+        assert_eq!(ledger.settle(1, 2), 0);
+        ledger.end(1, 2, &transaction, false);
+        assert_eq!((ledger.oldest(), ledger.range(None, Some(&id(2)))), (Some(1), Some((1, 2))));
+        ledger.lock(1, 2, &transaction);
+        ledger.end(1, 2, &transaction, true);
+        assert_eq!((ledger.oldest(), ledger.number_of(&id(2))), (Some(3), None));
+    }
+
+    #[test]
+    fn a_sequence_of_the_broker_names_the_last_delivery() {
+        let mut ledger = ledger();
+        assert_eq!((ledger.up_to(103), ledger.at(103)), (Some(3), Some(3)));
+        ledger.settle(3, 3);
+        assert_eq!((ledger.up_to(103), ledger.at(103)), (Some(2), None));
+        assert_eq!((ledger.up_to(0), ledger.at(0), ledger.up_to(-2)), (None, None, None));
+    }
+
+    #[test]
+    fn what_was_taken_back_is_known_by_its_new_number() {
+        let mut ledger = ledger();
+        ledger.hand_over(2);
+        ledger.note(&dispatch(6, 3, 1), 106);
+        assert_eq!(ledger.number_of(&id(3)), Some(6));
+        assert_eq!(ledger.number_of(&id(4)), None);
+        assert_eq!(ledger.number_of(&id(2)), Some(2), "it was handed over");
+    }
+
+    #[test]
+    fn a_foreign_producer_is_known_without_its_text() {
+        let mut ledger = Ledger::default();
+        let mut foreign = Message::text("");
+        foreign.headers_mut().message_id = Some(MessageId { producer: "ID:4711-18c2".into(), sequence: 7 });
+        ledger.note(&Dispatch { message: Arc::new(foreign.clone()), ..dispatch(1, 1, 0) }, 1);
+        let named = wire::MessageId::from_core(foreign.headers().message_id.as_ref().unwrap()).unwrap();
+        assert_eq!(ledger.number_of(&named), Some(1));
+        assert_eq!(ledger.number_of(&wire::MessageId { text_view: None, ..named }), Some(1));
+    }
+}

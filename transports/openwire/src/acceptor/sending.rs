@@ -1,0 +1,56 @@
+//! Messages that a peer sends.
+
+use std::sync::Arc;
+
+use corriere_core::provider::{Command, SendMessage};
+
+use super::confirmations::{Answer, Then};
+use super::connection::Connection;
+use super::exceptions::Refusal;
+use super::parking::Held;
+use crate::codec::conversion::ConversionLimits;
+use crate::codec::structures as wire;
+
+/// What ActiveMQ's clients take each message to hold beside its body and properties.
+const LEAST_SIZE: usize = 1_024;
+
+impl Connection {
+    /// Sends a message. One that fails within a transaction makes the transaction one that cannot be committed.
+    pub(super) fn send(&mut self, message: &wire::Message, answer: Answer) -> Result<(), Refusal> {
+        let sent = self.try_send(message, answer);
+        if let Err(refusal) = &sent {
+            self.transactions.spoil(message.transaction_id.as_ref(), refusal);
+        }
+        sent
+    }
+
+    fn try_send(&mut self, message: &wire::Message, answer: Answer) -> Result<(), Refusal> {
+        let provider = self.provider()?;
+        let Some(id) = &message.producer_id else {
+            return Err(Refusal::illegal_state("the message names no producer"));
+        };
+        let producer = self.producers.get(&(id.session_id, id.value)).ok_or_else(|| {
+            Refusal::illegal_state(format_args!("there is no producer {id}; expected ProducerInfo before"))
+        })?;
+        let transaction = self.transactions.named(message.transaction_id.as_ref())?;
+        let size = size(message);
+        let acknowledges = (producer.has_window && !answer.is_required).then(|| {
+            let size = i32::try_from(size).unwrap_or(i32::MAX);
+            Box::new(wire::ProducerAck { producer_id: id.clone(), size, ..Default::default() })
+        });
+        let producer = producer.number;
+        let limits = ConversionLimits { memory: self.maximum_frame_size };
+        let message = Arc::new(message.to_core(limits)?);
+        let held = if answer.is_required { Held::Unanswered(size) } else { Held::Parked(size) };
+        let send = SendMessage { producer, message, transaction, deadline: None };
+        let receipt = provider.submit(Command::Send(send));
+        self.when_confirmed(receipt, Then::Sent { answer, acknowledges }, held);
+        Ok(())
+    }
+}
+
+/// What a message is taken to hold, as its sender counts it against its window.
+fn size(message: &wire::Message) -> usize {
+    let length = |bytes: &Option<bytes::Bytes>| bytes.as_ref().map_or(0, bytes::Bytes::len);
+    LEAST_SIZE + length(&message.content) + length(&message.marshalled_properties)
+}
