@@ -38,6 +38,7 @@ macro_rules! over_each_peer {
 mod acknowledging;
 mod activemq;
 mod bodies;
+mod browsing;
 mod closing;
 mod connecting;
 mod losing;
@@ -45,4 +46,6 @@ mod peer;
 mod pulling;
 mod receiving;
 mod redelivery;
+mod seam;
+mod temporary;
 mod transactions;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use corriere_broker::store::MemoryStore;
 use corriere_broker::{Broker, Settings};
+use corriere_core::provider::{Capability, Provider};
 use corriere_core::{AcknowledgeMode, Clock, Connection, ConnectionFactory, Destination, Session};
 use corriere_openwire::acceptor::{Acceptor, AcceptorOptions};
 
@@ -23,7 +24,7 @@ pub(crate) struct Peer {
     kind: Kind,
     /// What makes destinations of this test its own.
     test: u64,
-    _broker: Option<Broker>,
+    broker: Option<Broker>,
     _acceptor: Option<Acceptor>,
     _activemq: Option<ActiveMq>,
 }
@@ -42,13 +43,13 @@ impl Peer {
         let name = format!("remote-{test}");
         let broker =
             Broker::start(&name, Settings::default(), Arc::new(MemoryStore), Clock::system()).unwrap();
-        Self { _broker: Some(broker), ..Self::of(Kind::Vm, format!("vm://{name}"), test) }
+        Self { broker: Some(broker), ..Self::of(Kind::Vm, format!("vm://{name}"), test) }
     }
 
     /// The same behind an acceptor.
     pub(crate) async fn corriere() -> Self {
         let peer = Self::vm();
-        let broker = Arc::new(peer._broker.clone().unwrap());
+        let broker = Arc::new(peer.broker.clone().unwrap());
         let acceptor = Acceptor::bind("tcp://127.0.0.1:0", broker, AcceptorOptions::default()).await.unwrap();
         Self { url: acceptor.url(), kind: Kind::Corriere, _acceptor: Some(acceptor), ..peer }
     }
@@ -59,7 +60,7 @@ impl Peer {
     }
 
     fn of(kind: Kind, url: String, test: u64) -> Self {
-        Self { url, kind, test, _broker: None, _acceptor: None, _activemq: None }
+        Self { url, kind, test, broker: None, _acceptor: None, _activemq: None }
     }
 
     /// An ActiveMQ of this test's own, to be killed.
@@ -86,6 +87,16 @@ impl Peer {
             Kind::Vm | Kind::Corriere => queue(&format!("DLQ.{}", destination.name())),
             Kind::ActiveMq => queue("ActiveMQ.DLQ"),
         }
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Whether it has this at all.
+    pub(crate) fn offers(&self, capability: Capability) -> bool {
+        self.broker.as_ref().is_none_or(|broker| broker.capabilities().has(capability))
     }
 
     /// Whether it is one of ours.

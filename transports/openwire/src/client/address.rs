@@ -65,18 +65,9 @@ mod tests {
 
     #[test]
     fn what_is_no_address_is_refused_with_an_example() {
-        for text in [
-            "",
-            "//",
-            "//localhost",
-            "//localhost:",
-            "//:1",
-            "//a:0",
-            "//a:65536",
-            "//::1:5",
-            "a:1",
-            "//a/b:1",
-        ] {
+        for text in
+            ["", "//", "//localhost", "//localhost:", "//:1", "//a:0", "//a:65536", "//::1:5", "//a/b:1"]
+        {
             let error = Address::parse(text).unwrap_err().to_string();
             assert!(error.contains("`tcp://localhost:61616`"), "{error}");
             assert!(error.contains(&format!("`tcp://{}`", text.trim_start_matches('/'))), "{error}");

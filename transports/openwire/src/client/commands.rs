@@ -7,7 +7,7 @@ use corriere_core::id::{ProducerId, SessionId, SubscriptionId};
 use corriere_core::provider::{
     Capability, Command, Confirmation, Credit, ProviderError, Receipt, SessionMode, Subscribe,
 };
-use corriere_core::{Destination, RedeliveryPolicy, TransactionId};
+use corriere_core::{Destination, RedeliveryPolicy};
 
 use super::error::About;
 use super::pulling::Pull;
@@ -15,20 +15,13 @@ use super::state::{Producer, State, Then, unknown};
 use super::subscription::{Flow, Redelivery, Subscription};
 use crate::codec::Structure;
 use crate::codec::structures::{
-    ConsumerId, ConsumerInfo, Destination as WireDestination, DestinationInfo, DestinationOperation,
-    ProducerInfo, RemoveInfo, SessionInfo, ShutdownInfo, TransactionId as WireTransactionId, TransactionInfo,
-    TransactionOperation,
+    ConsumerInfo, Destination as WireDestination, DestinationOperation, ProducerInfo, RemoveInfo,
+    SessionInfo, ShutdownInfo, TransactionOperation,
 };
 use crate::redelivery::ConsumerTerms;
 
-/// The session that is there without being opened.
-const DEFAULT_SESSION: i64 = -1;
 /// How many messages are under way to a browser.
 const BROWSER_WINDOW: i32 = 500;
-/// How many advisories are under way; each is acknowledged as it comes.
-const ADVISORY_WINDOW: i32 = 1_000;
-/// Where a broker tells of temporary destinations.
-const ADVISORIES: &str = "ActiveMQ.Advisory.TempQueue,ActiveMQ.Advisory.TempTopic";
 
 impl State {
     /// Takes a command. `answer` says whether anybody may wait for what an acknowledgement came to.
@@ -72,9 +65,7 @@ impl State {
             Command::CreateTemporary { destination } => {
                 Ok(self.change_temporary(&destination, DestinationOperation::Add))
             }
-            Command::DeleteTemporary { destination } => {
-                Ok(self.change_temporary(&destination, DestinationOperation::Remove))
-            }
+            Command::DeleteTemporary { destination } => self.delete_temporary(&destination),
             Command::WatchEvents => Ok(self.watch_events()),
             Command::Close => Ok(self.close()),
             Command::Unsubscribe { .. } => Err(ProviderError::Unsupported(Capability::DurableSubscriptions)),
@@ -296,87 +287,6 @@ impl State {
         self.ask(info, About::Other, Then::Confirm(Confirmation::Done))
     }
 
-    fn begin(&mut self, transaction: TransactionId) -> Result<Receipt, ProviderError> {
-        let info = self.transaction_info(&transaction, TransactionOperation::Begin)?;
-        self.transactions.insert(transaction, Vec::new());
-        self.tell(info);
-        Ok(done())
-    }
-
-    fn end_transaction(
-        &mut self,
-        transaction: &TransactionId,
-        operation: TransactionOperation,
-    ) -> Result<Receipt, ProviderError> {
-        let info = self.transaction_info(transaction, operation)?;
-        let acknowledged = self
-            .transactions
-            .remove(transaction)
-            .ok_or_else(|| unknown(format_args!("transaction {transaction}")))?;
-        let info = TransactionInfo { response_required: true, ..info };
-        let commits = operation == TransactionOperation::CommitOnePhase;
-        let about = About::Transaction(transaction.to_string());
-        Ok(self.ask(info, about, Then::Ended { acknowledged, commits }))
-    }
-
-    fn transaction_info(
-        &self,
-        transaction: &TransactionId,
-        operation: TransactionOperation,
-    ) -> Result<TransactionInfo, ProviderError> {
-        if let TransactionId::Distributed(_) = transaction {
-            return Err(ProviderError::Unsupported(Capability::DistributedTransactions));
-        }
-        Ok(TransactionInfo {
-            connection_id: Some(self.peer.connection.clone()),
-            transaction_id: Some(self.transaction_id(transaction)?),
-            operation,
-            ..TransactionInfo::default()
-        })
-    }
-
-    pub(super) fn transaction_id(
-        &self,
-        transaction: &TransactionId,
-    ) -> Result<WireTransactionId, ProviderError> {
-        WireTransactionId::from_core(transaction, &self.peer.connection)
-            .map_err(|_| unknown(format_args!("transaction {transaction}")))
-    }
-
-    fn change_temporary(&mut self, destination: &Destination, operation: DestinationOperation) -> Receipt {
-        let info = DestinationInfo {
-            response_required: true,
-            connection_id: Some(self.peer.connection.clone()),
-            destination: Some(WireDestination::from(destination)),
-            operation_type: operation,
-            ..DestinationInfo::default()
-        };
-        let confirmation = match operation {
-            DestinationOperation::Add => Confirmation::Created(destination.clone()),
-            DestinationOperation::Remove => Confirmation::Done,
-        };
-        self.ask(info, About::Destination(destination.to_string()), Then::Confirm(confirmation))
-    }
-
-    fn watch_events(&mut self) -> Receipt {
-        let info = ConsumerInfo {
-            response_required: true,
-            consumer_id: self.advisory_consumer(),
-            destination: Some(advisories()),
-            prefetch_size: ADVISORY_WINDOW,
-            // So that those that are there are told of before the answer.
-            dispatch_async: false,
-            ..ConsumerInfo::default()
-        };
-        self.ask(info, About::Other, Then::Watching)
-    }
-
-    /// The consumer of the advisories, which is no subscription of the client's.
-    pub(super) fn advisory_consumer(&self) -> ConsumerId {
-        let connection_id = Arc::clone(&self.peer.connection.value);
-        ConsumerId { connection_id, session_id: DEFAULT_SESSION, value: 1 }
-    }
-
     fn close(&mut self) -> Receipt {
         for subscription in self.subscriptions.keys().copied().collect::<Vec<_>>() {
             self.remove_subscription(subscription, false);
@@ -398,11 +308,6 @@ impl State {
     pub(super) fn subscription(&mut self, id: SubscriptionId) -> Result<&mut Subscription, ProviderError> {
         self.subscriptions.get_mut(&id).ok_or_else(|| unknown(format_args!("subscription {id}")))
     }
-}
-
-/// The topics on which a broker tells of temporary destinations.
-pub(super) fn advisories() -> WireDestination {
-    WireDestination::new(corriere_core::DestinationKind::Topic, ADVISORIES)
 }
 
 pub(super) fn done() -> Receipt {

@@ -22,7 +22,7 @@ pub(super) enum About {
 }
 
 const STOPPED: &str = "org.apache.activemq.broker.BrokerStoppedException";
-const NO_DESTINATION: &str = "org.apache.activemq.broker.region.DestinationDoesNotExistException";
+const NO_DESTINATION: &str = "org.apache.activemq.DestinationDoesNotExistException";
 
 /// What `peer` refuses a command with.
 pub(super) fn refusal(exception: Option<Throwable>, about: &About, peer: &str) -> ProviderError {
@@ -45,12 +45,6 @@ pub(super) fn refusal(exception: Option<Throwable>, about: &About, peer: &str) -
         ) => ProviderError::InvalidDestination { destination: destination.clone(), reason },
         (_, About::Destination(destination) | About::Send { destination, .. })
             if &*class == NO_DESTINATION =>
-        {
-            ProviderError::InvalidDestination { destination: destination.clone(), reason }
-        }
-        // ActiveMQ has no class of its own for a destination that is in use.
-        (Some(JavaException::Jms), About::Destination(destination))
-            if reason.contains("active subscription") =>
         {
             ProviderError::InvalidDestination { destination: destination.clone(), reason }
         }

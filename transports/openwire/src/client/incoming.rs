@@ -4,10 +4,10 @@ use corriere_core::id::SubscriptionId;
 use corriere_core::provider::{Confirmation, Event, ProviderError};
 
 use super::answers::Answer;
-use super::commands::advisories;
 use super::error::{About, refusal};
 use super::state::State;
 use super::subscription::Flow;
+use super::temporary::advisories;
 use crate::codec::Structure;
 use crate::codec::conversion::ConversionLimits;
 use crate::codec::structures::{

@@ -36,14 +36,19 @@ mod connecting;
 mod connection;
 mod delivering;
 mod error;
-mod held;
 mod incoming;
 mod pulling;
 mod running;
+#[cfg(test)]
+mod scripted;
 mod sending;
 mod settling;
 mod state;
 mod subscription;
+mod temporary;
+#[cfg(test)]
+mod tests;
+mod transactions;
 
 use std::sync::Arc;
 

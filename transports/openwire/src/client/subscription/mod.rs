@@ -4,6 +4,8 @@
 //! of that list. Ours has the same order (`held`, by arrival), while the numbers of deliveries rise also for what is delivered
 //! again. A message that waits, to be delivered for the first time or again, keeps its place in that order.
 
+mod held;
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +15,7 @@ use corriere_core::provider::{Cause, Confirmer, Dispatch};
 use corriere_core::{Message, RedeliveryPolicy};
 use tokio::time::Instant;
 
-use super::held::{Failed, Held};
+use self::held::{Failed, Held};
 use super::pulling::Pull;
 use crate::codec::structures::{ConsumerId, Destination, MessageId};
 
@@ -325,6 +327,11 @@ impl Subscription {
         drop(self.numbers.split_off(&unseen));
     }
 
+    /// Whether it may still be delivered to.
+    pub(super) fn is_open(&self) -> bool {
+        !self.is_closed
+    }
+
     /// Whether it is closed and has nothing that the session may still settle.
     pub(super) fn is_done(&self) -> bool {
         self.is_closed && self.in_hands == 0
@@ -407,3 +414,6 @@ impl Flow {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
