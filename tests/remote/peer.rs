@@ -17,6 +17,10 @@ use crate::activemq::ActiveMq;
 pub(crate) const AT_ONCE: &str = "jms.redeliveryPolicy.initialRedeliveryDelay=0&jms.redeliveryPolicy.redeliveryDelay=0\
                                   &jms.redeliveryPolicy.maximumRedeliveries=2";
 
+/// Options with which nothing waits for its redelivery, and nothing dies, however often it came already.
+pub(crate) const ENDLESS: &str = "jms.redeliveryPolicy.initialRedeliveryDelay=0&jms.redeliveryPolicy.redeliveryDelay=0\
+                                  &jms.redeliveryPolicy.maximumRedeliveries=-1";
+
 /// A broker, and how it is reached.
 #[derive(Debug)]
 pub(crate) struct Peer {
@@ -145,7 +149,8 @@ impl Peer {
 
     /// What comes of a queue that nobody else has, up to this many messages, and nothing more.
     pub(crate) async fn drain(&self, destination: &Destination, count: usize) -> Vec<Seen> {
-        let session = self.session(AcknowledgeMode::Auto).await;
+        let connection = self.connect(ENDLESS).await;
+        let session = within(connection.create_session(AcknowledgeMode::Auto)).await.unwrap();
         let consumer = within(session.create_consumer_with_prefetch(destination, 0)).await.unwrap();
         let seen = see(&consumer, count).await;
         assert!(

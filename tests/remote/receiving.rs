@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
 use corriere_core::client::ListenerFailure;
+use corriere_core::{Message, SendOptions};
 use tokio::sync::mpsc;
 
 use crate::peer::{Peer, firsts, next, see, send_text, text, within};
@@ -17,6 +18,7 @@ over_each_peer! {
     a_transaction_larger_than_the_window_does_not_wait_for_itself,
     two_consumers_share_a_queue,
     a_listener_is_called_for_each_message_and_again_when_it_failed,
+    what_expired_in_the_buffer_is_passed_over_and_what_is_behind_it_comes,
     every_subscriber_of_a_topic_gets_what_is_sent_while_it_is_there,
 }
 
@@ -132,6 +134,20 @@ async fn a_listener_is_called_for_each_message_and_again_when_it_failed(peer: &P
     assert_eq!(seen, [call("m1", 1), call("m2", 1), call("m2", 2), call("m3", 1)]);
     within(session.close()).await.unwrap();
     assert_eq!(peer.drain(&q, 0).await, []);
+}
+
+async fn what_expired_in_the_buffer_is_passed_over_and_what_is_behind_it_comes(peer: &Peer) {
+    let q = peer.queue("q");
+    let session = peer.session(Auto).await;
+    let consumer = within(session.create_consumer_with_prefetch(&q, 2)).await.unwrap();
+    let short = SendOptions { time_to_live: Some(Duration::from_millis(300)), ..SendOptions::default() };
+    for _ in 0..4 {
+        within(session.send(&q, &Message::text("short"), &short)).await.unwrap();
+    }
+    let last = session.connection().clock().now().saturating_add(Duration::from_millis(300));
+    session.connection().clock().sleep_until(last).await;
+    send_text(&session, &q, "m1").await;
+    assert_eq!(see(&consumer, 1).await, firsts(1..=1));
 }
 
 async fn every_subscriber_of_a_topic_gets_what_is_sent_while_it_is_there(peer: &Peer) {
