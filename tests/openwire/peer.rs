@@ -49,8 +49,10 @@ impl Peer {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
         Self {
-            stream: TcpStream::connect(address).await.unwrap(),
+            stream,
             frames: Frames::new(1 << 30),
             format: WireFormat::default(),
             connection: ConnectionId { value: format!("ID:test-{number}:1").into() },

@@ -7,3 +7,4 @@ mod performing;
 mod reaching;
 mod storing;
 mod support;
+mod telling;

@@ -10,7 +10,7 @@ use corriere_broker::store::{
 };
 use corriere_broker::{Broker, Settings};
 use corriere_core::provider::{AckKind, Command, DeliverySink, Event, Provider, ProviderError};
-use corriere_core::{Clock, Message, SubscriptionId};
+use corriere_core::{Clock, Destination, DestinationKind, Message, SessionId, SubscriptionId};
 
 use crate::support::*;
 
@@ -204,7 +204,7 @@ async fn browsing_shows_all_that_is_pending_in_its_order_and_changes_nothing() {
     let after = broker.counts(&orders());
     assert_eq!(after.map(|counts| counts.pending), before.map(|counts| counts.pending + 1));
     assert_eq!(after.map(|counts| counts.in_flight), Some(0));
-    let nothing = broker.browse(&corriere_core::Destination::queue("nowhere").unwrap()).next().await;
+    let nothing = broker.browse(&Destination::queue("nowhere").unwrap()).next().await;
     assert!(nothing.is_none());
 }
 
@@ -225,4 +225,51 @@ async fn a_backlog_beyond_memory_is_delivered_and_what_is_damaged_left_out() {
     assert_eq!(sink.sequences(), expected);
     assert_eq!(broker.counts(&orders()).unwrap().pending, 1);
     assert_eq!(broker.totals(&orders()).unwrap().acknowledged, 29);
+}
+
+#[tokio::test]
+async fn a_browser_over_a_backlog_beyond_memory_is_shown_all_but_what_is_damaged() {
+    let (broker, store) = start_on("browser_backlog", 10_000);
+    let (connection, sink) = connect_sender("browser_backlog").await;
+    for sequence in 1..=30 {
+        assert_eq!(within(connection.submit(send(heavy(sequence)))).await, DONE);
+    }
+    *store.damaged.lock().unwrap() = Some(StoredId(15));
+    let (subscription, session) = (SubscriptionId(7), SessionId(1));
+    let browse = Command::Browse { subscription, session, destination: orders(), selector: None };
+    assert_eq!(within(connection.submit(browse)).await, DONE);
+    drop(connection.submit(Command::Grant { subscription, credit: 500 }));
+    assert_eq!(within(connection.submit(Command::Drain { subscription })).await, DONE);
+    let expected: Vec<_> = (1..=30).filter(|sequence| *sequence != 15).collect();
+    assert_eq!(sink.sequences(), expected);
+    assert!(broker.memory_used() <= 10_000);
+    let counts = broker.counts(&orders()).unwrap();
+    assert_eq!((counts.pending, counts.in_flight), (30, 0));
+}
+
+#[tokio::test]
+async fn what_is_in_a_temporary_destination_never_reaches_the_store() {
+    let (broker, store) = start_on("temporary", 10_000);
+    let provider = corriere_core::provider::provider_for("vm", "//temporary").unwrap();
+    let sink = Arc::new(Sink::default());
+    let options = options(None);
+    let name = format!("{}:1", options.connection);
+    let connection = provider.connect(options, sink.clone()).await.unwrap();
+    open_sender(&*connection).await;
+    let replies = Destination::temporary(DestinationKind::Queue, &name).unwrap();
+    within(connection.submit(Command::CreateTemporary { destination: replies.clone() })).await.unwrap();
+    let mut reply = message(1);
+    reply.headers_mut().destination = Some(replies.clone());
+    assert!(reply.headers().is_persistent());
+    assert_eq!(within(connection.submit(send(reply))).await, DONE);
+    let consumer = corriere_core::provider::Subscribe { destination: replies, ..reader(10) };
+    assert_eq!(within(connection.submit(Command::OpenSubscription(Box::new(consumer)))).await, DONE);
+    assert_eq!(sink.sequences(), [1]);
+    let mark = sink.deliveries.lock().unwrap()[0].mark;
+    let handed_over = Command::HandedOver { subscription: SubscriptionId(1), number: 1, mark };
+    assert_eq!(within(connection.submit(handed_over)).await, DONE);
+    assert_eq!(within(connection.submit(acknowledge(1, AckKind::Standard))).await, DONE);
+    drop(connection);
+    assert!(broker.destinations().is_empty());
+    assert!(store.calls.lock().unwrap().is_empty() && store.attempts.lock().unwrap().is_empty());
 }

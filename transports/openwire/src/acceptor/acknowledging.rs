@@ -22,7 +22,9 @@ impl Connection {
     }
 
     fn try_acknowledge(&mut self, ack: &wire::MessageAck, answer: Answer) -> Result<(), Refusal> {
-        let transaction = self.transactions.named(ack.transaction_id.as_ref())?;
+        // Only what settles takes effect with a transaction; the rest tells what has happened.
+        let settles = matches!(ack.ack_type, AckType::Standard | AckType::Individual | AckType::Unmatched);
+        let transaction = self.transactions.named(ack.transaction_id.as_ref())?.filter(|_| settles);
         let id = &ack.consumer_id;
         let Some(&subscription) = self.consumers.get(&(id.session_id, id.value)) else {
             // That of advisories is none of the provider's.
@@ -32,6 +34,9 @@ impl Connection {
             self.done(answer);
             return Ok(());
         };
+        if let Some(transaction) = &transaction {
+            self.transactions.check_open(transaction)?;
+        }
         let command = {
             let mut state = self.deliveries.lock();
             let consumer = state.consumers.get_mut(&subscription);
@@ -85,9 +90,6 @@ impl Connection {
             AckType::Unmatched => AckKind::Unmatched,
             AckType::Expired => AckKind::Expired,
         };
-        // Only what settles takes effect with a transaction; the rest tells what has happened.
-        let settles = matches!(kind, AckKind::Standard | AckKind::Individual | AckKind::Unmatched);
-        let transaction = transaction.filter(|_| settles);
         let ledger = &mut consumer.ledger;
         if !matches!(kind, AckKind::Unmatched | AckKind::Expired) {
             ledger.hand_over(last);

@@ -16,7 +16,7 @@ use crate::codec::structures::{self as wire, JavaException};
 use crate::redelivery::ConsumerTerms;
 
 /// The largest window, as in ActiveMQ's client.
-const MAXIMUM_PREFETCH: i32 = 32_767;
+const MAXIMUM_PREFETCH: u32 = 32_767;
 
 impl Connection {
     pub(super) fn open_consumer(&mut self, info: wire::ConsumerInfo, answer: Answer) -> Result<(), Refusal> {
@@ -44,7 +44,7 @@ impl Connection {
             Command::OpenSubscription(Box::new(subscribe))
         };
         self.consumers.insert(key, subscription);
-        let consumer = Consumer::new(info.consumer_id.clone(), info.browser);
+        let consumer = Consumer::new(info.consumer_id.clone(), info.browser, prefetch(&info).is_some());
         self.deliveries.lock().consumers.insert(subscription, consumer);
         let provider = self.provider()?;
         let receipt = provider.submit(command);
@@ -147,7 +147,10 @@ impl Connection {
         };
         if self.is_corriere {
             match u32::try_from(pull.timeout) {
-                Ok(credit) => provider.tell(Command::Grant { subscription, credit: credit.max(1) }),
+                Ok(credit) => {
+                    let credit = credit.clamp(1, MAXIMUM_PREFETCH);
+                    provider.tell(Command::Grant { subscription, credit });
+                }
                 Err(_) => self.submit(Command::Drain { subscription }, Then::Drained { subscription })?,
             }
         } else {
@@ -247,7 +250,10 @@ impl Connection {
 
 /// The window of a consumer; `None` for one that pulls.
 fn prefetch(info: &wire::ConsumerInfo) -> Option<u32> {
-    u32::try_from(info.prefetch_size.clamp(0, MAXIMUM_PREFETCH)).ok().filter(|prefetch| *prefetch > 0)
+    u32::try_from(info.prefetch_size)
+        .ok()
+        .map(|prefetch| prefetch.min(MAXIMUM_PREFETCH))
+        .filter(|prefetch| *prefetch > 0)
 }
 
 /// What a consumer can ask for in OpenWire and not have here.

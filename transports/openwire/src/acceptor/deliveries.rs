@@ -37,6 +37,8 @@ pub(super) enum Outgoing {
 pub(super) struct Delivery {
     consumer: wire::ConsumerId,
     sequence: i64,
+    /// Whether only so many may wait to be written, as nothing else bounds them.
+    pub(super) is_counted: bool,
     pub(super) dispatch: Dispatch,
 }
 
@@ -56,6 +58,8 @@ pub(super) enum Told {
 pub(super) struct Consumer {
     pub(super) id: wire::ConsumerId,
     pub(super) is_browser: bool,
+    /// Whether it has a window, and so only so many messages at once.
+    has_window: bool,
     pub(super) ledger: Ledger,
     pub(super) pulls: Pulls,
     /// What came before the peer was answered that the consumer is there.
@@ -63,8 +67,15 @@ pub(super) struct Consumer {
 }
 
 impl Consumer {
-    pub(super) fn new(id: wire::ConsumerId, is_browser: bool) -> Self {
-        Self { id, is_browser, ledger: Ledger::default(), pulls: Pulls::default(), early: Some(Vec::new()) }
+    pub(super) fn new(id: wire::ConsumerId, is_browser: bool, has_window: bool) -> Self {
+        Self {
+            id,
+            is_browser,
+            has_window,
+            ledger: Ledger::default(),
+            pulls: Pulls::default(),
+            early: Some(Vec::new()),
+        }
     }
 }
 
@@ -122,7 +133,8 @@ impl Deliveries {
         if let Some(consumer) = state.consumers.get_mut(&subscription) {
             let consumer_id = consumer.id.clone();
             let nothing = wire::MessageDispatch { consumer_id, ..wire::MessageDispatch::default() };
-            self.put(consumer, Outgoing::Word(nothing.into()));
+            self.unwritten.add();
+            self.put(consumer, Outgoing::Answer(nothing.into()));
         }
     }
 
@@ -165,8 +177,16 @@ impl DeliverySink for Deliveries {
             state.last_sequence += 1;
             consumer.ledger.note(&dispatch, state.last_sequence);
             consumer.pulls.deliver();
-            let delivery =
-                Delivery { consumer: consumer.id.clone(), sequence: state.last_sequence, dispatch };
+            let is_counted = !consumer.has_window;
+            if is_counted {
+                self.unwritten.add();
+            }
+            let delivery = Delivery {
+                consumer: consumer.id.clone(),
+                sequence: state.last_sequence,
+                is_counted,
+                dispatch,
+            };
             self.put(consumer, Outgoing::Delivery(delivery));
         }
     }

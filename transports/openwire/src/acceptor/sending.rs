@@ -20,6 +20,9 @@ impl Connection {
         let sent = self.try_send(message, answer);
         if let Err(refusal) = &sent {
             self.transactions.spoil(message.transaction_id.as_ref(), refusal);
+            if let Some(acknowledges) = self.producer_ack(message, answer) {
+                self.deliveries.answer(acknowledges);
+            }
         }
         sent
     }
@@ -32,13 +35,10 @@ impl Connection {
         let producer = self.producers.get(&(id.session_id, id.value)).ok_or_else(|| {
             Refusal::illegal_state(format_args!("there is no producer {id}; expected ProducerInfo before"))
         })?;
-        let transaction = self.transactions.named(message.transaction_id.as_ref())?;
-        let size = size(message);
-        let acknowledges = (producer.has_window && !answer.is_required).then(|| {
-            let size = i32::try_from(size).unwrap_or(i32::MAX);
-            Box::new(wire::ProducerAck { producer_id: id.clone(), size, ..Default::default() })
-        });
         let producer = producer.number;
+        let transaction = self.transactions.named(message.transaction_id.as_ref())?;
+        let acknowledges = self.producer_ack(message, answer).map(Box::new);
+        let size = size(message);
         let limits = ConversionLimits { memory: self.maximum_frame_size };
         let message = Arc::new(message.to_core(limits)?);
         let held = if answer.is_required { Held::Unanswered(size) } else { Held::Parked(size) };
@@ -46,6 +46,19 @@ impl Connection {
         let receipt = provider.submit(Command::Send(send));
         self.when_confirmed(receipt, Then::Sent { answer, acknowledges }, held);
         Ok(())
+    }
+
+    /// What a producer with a window is told of a message for whose answer it does not wait, once that holds nothing any
+    /// more of the window: whether it was taken in or refused, as the producer would wait for ever else.
+    fn producer_ack(&self, message: &wire::Message, answer: Answer) -> Option<wire::ProducerAck> {
+        let id = message.producer_id.as_ref()?;
+        let producer = self.producers.get(&(id.session_id, id.value))?;
+        let size = i32::try_from(size(message)).unwrap_or(i32::MAX);
+        (producer.has_window && !answer.is_required).then(|| wire::ProducerAck {
+            producer_id: id.clone(),
+            size,
+            ..wire::ProducerAck::default()
+        })
     }
 }
 

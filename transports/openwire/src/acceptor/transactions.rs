@@ -32,6 +32,14 @@ impl Transactions {
         }
     }
 
+    /// That a transaction was begun and has not ended.
+    pub(super) fn check_open(&self, transaction: &TransactionId) -> Result<(), Refusal> {
+        if self.0.contains_key(transaction) {
+            return Ok(());
+        }
+        Err(Refusal::illegal_state(format_args!("transaction {transaction} was not begun, or has ended")))
+    }
+
     /// Notes that a part of a transaction was refused before the provider saw it.
     pub(super) fn spoil(&mut self, id: Option<&wire::TransactionId>, refusal: &Refusal) {
         let transaction = self.named(id).ok().flatten();

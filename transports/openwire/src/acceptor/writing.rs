@@ -37,6 +37,9 @@ impl Writing {
                     writer.put(&shared.advisor.dispatch(&advisory))?;
                 }
                 Outgoing::Delivery(delivery) => {
+                    if delivery.is_counted {
+                        deliveries.unwritten.remove();
+                    }
                     let written = match delivery.to_structure(is_corriere) {
                         Ok(structure) => writer.put(&structure).map_err(|error| error.to_string()),
                         Err(error) => Err(error.to_string()),
