@@ -3,7 +3,7 @@
 use corriere_core::id::SubscriptionId;
 use corriere_core::provider::{Capability, Command, Event, ProviderError};
 
-use crate::peer::{Peer, firsts};
+use crate::peer::{Peer, firsts, see, text, within};
 use crate::seam::{Client, SESSION, assert_not_offered};
 
 over_each_peer! {
@@ -11,6 +11,7 @@ over_each_peer! {
     a_browser_of_an_empty_queue_is_over_at_once,
     a_browser_that_is_closed_before_its_end_leaves_the_queue_as_it_was,
     only_a_queue_is_browsed,
+    a_long_queue_is_shown_to_its_end_in_order,
 }
 
 const BROWSER: SubscriptionId = SubscriptionId(1);
@@ -86,4 +87,19 @@ async fn only_a_queue_is_browsed(peer: &Peer) {
         let error = opened.unwrap_err();
         assert!(matches!(error, ProviderError::InvalidDestination { .. }), "{error}");
     }
+}
+
+async fn a_long_queue_is_shown_to_its_end_in_order(peer: &Peer) {
+    let q = peer.queue("q?consumer.prefetchSize=7");
+    peer.send_numbered(&q, 300).await;
+    let session = peer.session(corriere_core::AcknowledgeMode::Auto).await;
+    let mut browser = within(session.create_browser(&q)).await.unwrap();
+    let mut shown = Vec::new();
+    while let Some(message) = within(browser.next()).await.unwrap() {
+        shown.push(text(&message).to_owned());
+    }
+    assert_eq!(shown, texts(300));
+    within(browser.close()).await.unwrap();
+    let consumer = within(session.create_consumer(&q)).await.unwrap();
+    assert_eq!(see(&consumer, 300).await, firsts(1..=300));
 }

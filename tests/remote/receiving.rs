@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
-use corriere_core::client::ListenerFailure;
+use corriere_core::client::{ConsumerOptions, ListenerFailure};
 use corriere_core::{Message, SendOptions};
 use tokio::sync::mpsc;
 
@@ -20,6 +20,7 @@ over_each_peer! {
     a_listener_is_called_for_each_message_and_again_when_it_failed,
     what_expired_in_the_buffer_is_passed_over_and_what_is_behind_it_comes,
     every_subscriber_of_a_topic_gets_what_is_sent_while_it_is_there,
+    what_a_connection_sends_to_a_topic_itself_may_be_left_out,
 }
 
 async fn a_receive_comes_back_without_a_message_when_its_time_is_over(peer: &Peer) {
@@ -159,4 +160,14 @@ async fn every_subscriber_of_a_topic_gets_what_is_sent_while_it_is_there(peer: &
     peer.send_numbered(&topic, 20).await;
     assert_eq!(see(&one, 20).await, firsts(1..=20));
     assert_eq!(see(&other, 20).await, firsts(1..=20));
+}
+
+async fn what_a_connection_sends_to_a_topic_itself_may_be_left_out(peer: &Peer) {
+    let topic = peer.topic("t");
+    let session = peer.session(Auto).await;
+    let options = ConsumerOptions { no_local: true, ..ConsumerOptions::default() };
+    let consumer = within(session.create_consumer_with(&topic, &options)).await.unwrap();
+    send_text(&session, &topic, "mine").await;
+    peer.send_numbered(&topic, 1).await;
+    assert_eq!(see(&consumer, 1).await, firsts(1..=1));
 }

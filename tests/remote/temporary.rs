@@ -15,6 +15,7 @@ over_each_peer! {
     a_temporary_queue_with_a_consumer_is_not_deleted_and_a_deleted_one_takes_nothing,
     who_watches_is_told_of_what_is_there_and_of_what_comes_and_goes,
     a_temporary_topic_reaches_its_consumers,
+    many_requests_are_answered_over_one_queue_of_replies,
 }
 
 /// A temporary destination of this client, unless the peer has none.
@@ -114,4 +115,35 @@ async fn a_temporary_topic_reaches_its_consumers(peer: &Peer) {
     let session = peer.session(corriere_core::AcknowledgeMode::Auto).await;
     send_text(&session, &topic, "m1").await;
     assert_eq!(client.texts(2).await, ["m1", "m1"]);
+}
+
+async fn many_requests_are_answered_over_one_queue_of_replies(peer: &Peer) {
+    let q = peer.queue("q");
+    let asking = peer.session(corriere_core::AcknowledgeMode::Auto).await;
+    let replies = within(asking.create_temporary_queue()).await.unwrap();
+    let answers = within(asking.create_consumer(&replies)).await.unwrap();
+    let answering = peer.session(corriere_core::AcknowledgeMode::Transacted).await;
+    let requests = within(answering.create_consumer(&q)).await.unwrap();
+    let options = corriere_core::SendOptions::default();
+    let ask = async {
+        for number in 1..=30 {
+            let mut request = Message::text(format!("m{number}"));
+            request.headers_mut().reply_to = Some(replies.destination().clone());
+            within(asking.send(&q, &request, &options)).await.unwrap();
+            let answer = crate::peer::next(&answers).await;
+            assert_eq!(crate::peer::text(&answer), format!("re: m{number}"));
+        }
+    };
+    let answer = async {
+        for _ in 1..=30 {
+            let request = crate::peer::next(&requests).await;
+            let reply = Message::text(format!("re: {}", crate::peer::text(&request)));
+            let reply_to = request.headers().reply_to.clone().unwrap();
+            within(answering.send(&reply_to, &reply, &options)).await.unwrap();
+            within(answering.commit()).await.unwrap();
+        }
+    };
+    tokio::join!(ask, answer);
+    within(answers.close()).await.unwrap();
+    within(replies.delete()).await.unwrap();
 }
