@@ -107,6 +107,24 @@ pub enum ProviderError {
         /// What is full, as the store says it.
         reason: String,
     },
+    /// A broker behind a wire had no room for a message, of whatever kind.
+    #[error("the broker has no room for {message_id} to {destination}: {reason}")]
+    NoRoom {
+        /// The message.
+        message_id: String,
+        /// Where it was to go.
+        destination: String,
+        /// What is full, as the broker says it.
+        reason: String,
+    },
+    /// A broker behind a wire refuses, for a reason that has no variant of its own here.
+    #[error("the broker refuses it: {reason} ({exception})")]
+    Refused {
+        /// The class of the refusal, as the wire names it.
+        exception: String,
+        /// Why, as the broker says it.
+        reason: String,
+    },
     /// The transaction could not be committed and was rolled back.
     #[error("transaction {transaction} was rolled back: {reason}")]
     RolledBack {
@@ -139,7 +157,7 @@ impl ProviderError {
     /// Whether there was no room for what was sent. That says nothing about a message whose handler failed for it.
     #[must_use]
     pub fn lacks_room(&self) -> bool {
-        matches!(self, Self::MemoryFull { .. } | Self::StoreFull { .. })
+        matches!(self, Self::MemoryFull { .. } | Self::StoreFull { .. } | Self::NoRoom { .. })
     }
 }
 

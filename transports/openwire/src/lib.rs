@@ -31,6 +31,7 @@
 //! ```
 
 pub mod acceptor;
+mod client;
 mod codec;
 mod link;
 pub mod redelivery;

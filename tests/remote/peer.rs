@@ -1,0 +1,168 @@
+//! Who is at the other end, and what tests do with whoever it is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use corriere_broker::store::MemoryStore;
+use corriere_broker::{Broker, Settings};
+use corriere_core::provider::{Capability, Provider};
+use corriere_core::{AcknowledgeMode, Clock, Connection, ConnectionFactory, Destination, Session};
+use corriere_openwire::acceptor::{Acceptor, AcceptorOptions};
+
+pub(crate) use corriere_tests::receiving::*;
+
+use crate::activemq::ActiveMq;
+
+/// Options with which nothing waits for its redelivery, and two of them are made.
+pub(crate) const AT_ONCE: &str = "jms.redeliveryPolicy.initialRedeliveryDelay=0&jms.redeliveryPolicy.redeliveryDelay=0\
+                                  &jms.redeliveryPolicy.maximumRedeliveries=2";
+
+/// Options with which nothing waits for its redelivery, and nothing dies, however often it came already.
+pub(crate) const ENDLESS: &str = "jms.redeliveryPolicy.initialRedeliveryDelay=0&jms.redeliveryPolicy.redeliveryDelay=0\
+                                  &jms.redeliveryPolicy.maximumRedeliveries=-1";
+
+/// A broker, and how it is reached.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    url: String,
+    kind: Kind,
+    /// What makes destinations of this test its own.
+    test: u64,
+    broker: Option<Broker>,
+    _acceptor: Option<Acceptor>,
+    _activemq: Option<ActiveMq>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Vm,
+    Corriere,
+    ActiveMq,
+}
+
+impl Peer {
+    /// A broker in this process, whose time is the machine's.
+    pub(crate) fn vm() -> Self {
+        let test = next_test();
+        let name = format!("remote-{test}");
+        let broker =
+            Broker::start(&name, Settings::default(), Arc::new(MemoryStore), Clock::system()).unwrap();
+        Self { broker: Some(broker), ..Self::of(Kind::Vm, format!("vm://{name}"), test) }
+    }
+
+    /// The same behind an acceptor.
+    pub(crate) async fn corriere() -> Self {
+        let peer = Self::vm();
+        let broker = Arc::new(peer.broker.clone().unwrap());
+        let acceptor = Acceptor::bind("tcp://127.0.0.1:0", broker, AcceptorOptions::default()).await.unwrap();
+        Self { url: acceptor.url(), kind: Kind::Corriere, _acceptor: Some(acceptor), ..peer }
+    }
+
+    /// The ActiveMQ that all tests share.
+    pub(crate) fn activemq() -> Self {
+        Self::of(Kind::ActiveMq, ActiveMq::shared().url().to_owned(), next_test())
+    }
+
+    fn of(kind: Kind, url: String, test: u64) -> Self {
+        Self { url, kind, test, broker: None, _acceptor: None, _activemq: None }
+    }
+
+    /// An ActiveMQ of this test's own, to be killed.
+    pub(crate) fn mortal_activemq() -> (Self, ActiveMq) {
+        let broker = ActiveMq::start();
+        (Self { url: broker.url().to_owned(), ..Self::activemq() }, broker)
+    }
+
+    /// Where no other test leaves dead letters: those of ActiveMQ are all in one queue.
+    pub(crate) async fn with_dead_letters(&self) -> Self {
+        match self.kind {
+            Kind::Vm => Self::vm(),
+            Kind::Corriere => Self::corriere().await,
+            Kind::ActiveMq => {
+                let (peer, broker) = Self::mortal_activemq();
+                Self { _activemq: Some(broker), ..peer }
+            }
+        }
+    }
+
+    /// Where the dead letters of a queue are.
+    pub(crate) fn dead_letters_of(&self, destination: &Destination) -> Destination {
+        match self.kind {
+            Kind::Vm | Kind::Corriere => queue(&format!("DLQ.{}", destination.name())),
+            Kind::ActiveMq => queue("ActiveMQ.DLQ"),
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Whether it has this at all.
+    pub(crate) fn offers(&self, capability: Capability) -> bool {
+        self.broker.as_ref().is_none_or(|broker| broker.capabilities().has(capability))
+    }
+
+    /// Whether it is one of ours.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.kind != Kind::ActiveMq
+    }
+
+    /// Whether it is in this process, so that what was sent is with a consumer that has room for it when the send is over.
+    pub(crate) fn is_here(&self) -> bool {
+        self.kind == Kind::Vm
+    }
+
+    /// A queue of this test's own.
+    pub(crate) fn queue(&self, name: &str) -> Destination {
+        queue(&format!("remote.{}.{name}", self.test))
+    }
+
+    /// A topic of this test's own.
+    pub(crate) fn topic(&self, name: &str) -> Destination {
+        Destination::topic(&format!("remote.{}.{name}", self.test)).unwrap()
+    }
+
+    pub(crate) fn factory(&self, options: &str) -> ConnectionFactory {
+        ConnectionFactory::from_url(&format!("{}?{options}", self.url)).unwrap()
+    }
+
+    /// A started connection with these options.
+    pub(crate) async fn connect(&self, options: &str) -> Connection {
+        let connection = within(self.factory(options).create_connection()).await.unwrap();
+        connection.start().unwrap();
+        connection
+    }
+
+    /// A session on a connection of its own, without delays of redelivery.
+    pub(crate) async fn session(&self, mode: AcknowledgeMode) -> Session {
+        within(self.connect(AT_ONCE).await.create_session(mode)).await.unwrap()
+    }
+
+    /// Sends `m1`, `m2` and so on from a connection of its own.
+    pub(crate) async fn send_numbered(&self, destination: &Destination, count: usize) {
+        let session = self.session(AcknowledgeMode::Auto).await;
+        for number in 1..=count {
+            send_text(&session, destination, &format!("m{number}")).await;
+        }
+    }
+
+    /// What comes of a queue that nobody else has, up to this many messages, and nothing more.
+    pub(crate) async fn drain(&self, destination: &Destination, count: usize) -> Vec<Seen> {
+        let connection = self.connect(ENDLESS).await;
+        let session = within(connection.create_session(AcknowledgeMode::Auto)).await.unwrap();
+        let consumer = within(session.create_consumer_with_prefetch(destination, 0)).await.unwrap();
+        let seen = see(&consumer, count).await;
+        assert!(
+            within(consumer.receive_no_wait()).await.unwrap().is_none(),
+            "{destination} has more than {count}"
+        );
+        within(consumer.close()).await.unwrap();
+        seen
+    }
+}
+
+fn next_test() -> u64 {
+    static NUMBER: AtomicU64 = AtomicU64::new(1);
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
