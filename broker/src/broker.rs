@@ -134,6 +134,9 @@ impl Provider for Broker {
             Capability::BrokerRedelivery,
             Capability::ExplicitCredit,
             Capability::DistributedTransactions,
+            Capability::Browse,
+            Capability::TemporaryDestinations,
+            Capability::Events,
         ])
     }
 

@@ -15,8 +15,8 @@ mod text;
 pub mod time;
 
 pub use client::{
-    AcknowledgeMode, Connection, ConnectionFactory, Consumer, Delivery, Producer, Release, SendOptions,
-    Session, with_session, with_session_sync,
+    AcknowledgeMode, Connection, ConnectionFactory, Consumer, ConsumerOptions, Delivery, Producer,
+    QueueBrowser, Release, SendOptions, Session, TemporaryDestination, with_session, with_session_sync,
 };
 pub use destination::{Destination, DestinationError, DestinationKind};
 pub use error::Error;

@@ -6,6 +6,7 @@
 
 mod acknowledging;
 mod bodies;
+mod browsing;
 mod closing_from_inside;
 mod connection;
 mod dead_letters;
@@ -15,10 +16,12 @@ mod listening;
 mod memory;
 mod misuse;
 mod names;
+mod no_local;
 mod priority;
 mod pulling;
 mod receiving;
 mod redelivery;
 mod support;
+mod temporary;
 mod transactions;
 mod window;

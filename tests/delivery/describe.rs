@@ -11,6 +11,9 @@ pub(crate) fn effects(effects: &Effects, log: &mut Vec<String>) {
         let operations: Vec<_> = operations.iter().map(of_operation).collect();
         log.push(format!("    store {}: {}", id.0, operations.join(", ")));
     }
+    for (connection, event) in &effects.changes {
+        log.push(format!("    c{} is told {event:?}", connection.0));
+    }
     for (connection, batch) in &effects.deliveries {
         for dispatch in batch {
             log.push(format!(
@@ -23,6 +26,9 @@ pub(crate) fn effects(effects: &Effects, log: &mut Vec<String>) {
                 dispatch.delivery_count
             ));
         }
+    }
+    for (connection, subscription) in &effects.browse_ends {
+        log.push(format!("    c{} s{subscription} is told that it has been shown all", connection.0));
     }
     for (ticket, outcome) in effects.confirmations.iter().filter(|(_, outcome)| outcome.is_err()) {
         log.push(format!("    t{}: {outcome:?}", ticket.0));

@@ -114,6 +114,10 @@ fn destination(world: &World, place: Place) -> Destination {
             queue("ActiveMQ.DLQ")
         }
         Place::DeadLetters => queue("DLQ.a"),
+        Place::Temporary(pick) => {
+            let latest = &world.temporaries[world.temporaries.len().saturating_sub(4)..];
+            choose(pick, latest).cloned().unwrap_or_else(|| queue("a"))
+        }
     }
 }
 
@@ -202,6 +206,22 @@ fn perform(world: &mut World, operation: &Operation) -> Judgement {
             }
         }
         Operation::StoreFails => world.fail_batches()?,
+        Operation::CreateTemporary { connection: pick, is_topic } => {
+            if let Some(connection) = connection(world, pick) {
+                world.create_temporary(connection, is_topic)?;
+            }
+        }
+        Operation::DeleteTemporary { connection: pick, temporary } => {
+            let destination = destination(world, Place::Temporary(temporary));
+            if let Some(connection) = connection(world, pick) {
+                world.command(connection, Command::DeleteTemporary { destination })?;
+            }
+        }
+        Operation::Watch { connection: pick } => {
+            if let Some(connection) = connection(world, pick) {
+                world.command(connection, Command::WatchEvents)?;
+            }
+        }
         _ => perform_on_what_is_open(world, operation)?,
     }
     Ok(())
@@ -247,6 +267,20 @@ fn perform_on_what_is_open(world: &mut World, operation: &Operation) -> Judgemen
                 let (connection, subscription) = open.key;
                 let last_handed_over = (open.handed_over + u64::from(handed_over)).min(open.delivered);
                 world.command(connection, Command::CloseSubscription { subscription, last_handed_over })?;
+            }
+        }
+        Operation::Browse { session: pick, place } => {
+            if let Some(session) = session(world, pick).filter(|_| world.model.browsers().len() < 6) {
+                let destination = destination(world, place);
+                world.browse(session, &destination)?;
+            }
+        }
+        Operation::Look { browser: pick, look } => {
+            let browser = choose(pick, world.model.browsers()).cloned();
+            if let Some(browser) = browser {
+                let (connection, subscription) = browser.key;
+                let session = SessionKey { connection, session: browser.session.id };
+                world.look(session, subscription, look)?;
             }
         }
         Operation::Commit { session: pick } => {
@@ -315,8 +349,6 @@ fn acknowledge(
         Word::Individual => unsettled[first]..=unsettled[first],
         _ => unsettled[first]..=unsettled[last],
     };
-    let may_be_transacted =
-        matches!(word, Word::Standard | Word::Individual | Word::Unmatched | Word::Poison);
     let kind = match word {
         Word::Delivered => AckKind::Delivered,
         Word::Standard => AckKind::Standard,
@@ -332,7 +364,7 @@ fn acknowledge(
         Word::ConversionFailed => AckKind::Redelivered { delay: None, cause: conversion() },
         Word::OutOfResources => AckKind::Redelivered { delay: None, cause: resource() },
     };
-    world.acknowledge(session, id, range, kind, transacted && may_be_transacted)
+    world.acknowledge(session, id, range, kind, transacted)
 }
 
 /// Ends everything that is open and consumes all that is left: nothing may be lost, stuck or made up.

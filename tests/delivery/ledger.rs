@@ -16,6 +16,7 @@ pub(crate) struct Ledger {
     sent: Vec<Sent>,
     commits: Vec<(TransactionId, Ticket)>,
     subscriptions: Vec<((ConnectionKey, SubscriptionId), Destination)>,
+    browsers: Vec<(ConnectionKey, SubscriptionId)>,
     deliveries: Vec<Delivery>,
     settled: Vec<(Source, MessageId, Ticket)>,
 }
@@ -39,7 +40,7 @@ impl Sent {
         let headers = self.message.headers();
         !self.may_be_lost
             && headers.expiration.is_none()
-            && headers.destination.as_ref().is_some_and(|to| !to.is_topic())
+            && headers.destination.as_ref().is_some_and(|to| !to.is_topic() && !to.is_temporary())
     }
 
     /// Whether the same producer sent both in the same way, so that one never overtakes the other.
@@ -91,6 +92,7 @@ impl Ledger {
                 let key = (connection, subscribe.subscription);
                 self.subscriptions.push((key, subscribe.destination.clone()));
             }
+            Command::Browse { subscription, .. } => self.browsers.push((connection, *subscription)),
             Command::Acknowledge(ack) if ack.transaction.is_none() && is_final(&ack.kind) => {
                 let subscription = (connection, ack.subscription);
                 for delivery in self.deliveries.iter().filter(|delivery| {
@@ -117,6 +119,10 @@ impl Ledger {
 
     pub(crate) fn delivered(&mut self, connection: ConnectionKey, dispatch: &Dispatch) -> Judgement {
         let subscription = (connection, dispatch.subscription);
+        if self.browsers.contains(&subscription) {
+            // It is shown, and still to be delivered.
+            return Ok(());
+        }
         let source = self.source(subscription)?;
         let id = id_of(&dispatch.message);
         // What was sent to a topic may die once for each subscription.

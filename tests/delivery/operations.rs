@@ -20,6 +20,19 @@ pub(crate) enum Place {
     Topic,
     /// The dead letters of queue A.
     DeadLetters,
+    /// One of the latest temporary destinations, which may be gone.
+    Temporary(Pick),
+}
+
+/// What is done with a browser.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Look {
+    Grant(u8),
+    Drain,
+    /// As clients of other makes do: it means nothing.
+    Acknowledge,
+    HandOver,
+    Close,
 }
 
 /// What an acknowledgement says.
@@ -146,6 +159,26 @@ pub(crate) enum Operation {
         transaction: Pick,
         commits: bool,
     },
+    CreateTemporary {
+        connection: Pick,
+        is_topic: bool,
+    },
+    /// By its own connection, or by another, which may not.
+    DeleteTemporary {
+        connection: Pick,
+        temporary: Pick,
+    },
+    Watch {
+        connection: Pick,
+    },
+    Browse {
+        session: Pick,
+        place: Place,
+    },
+    Look {
+        browser: Pick,
+        look: Look,
+    },
     /// The prepared transactions are asked for.
     ListPrepared {
         connection: Pick,
@@ -164,6 +197,10 @@ pub(crate) enum Misuse {
     CommitsUnprepared,
     SubscribesInNoSession,
     GrantsToNobody,
+    /// A temporary destination whose name belongs to no connection.
+    NamesWhatIsNotItsOwn,
+    /// A temporary destination that is there.
+    NamesWhatIsThere,
 }
 
 /// A redelivery policy of the histories.
@@ -287,6 +324,13 @@ fn operation() -> impl Strategy<Value = Operation> {
         4 => (pick(), pick(), any::<bool>()).prop_map(
             |(connection, transaction, commits)| O::EndPrepared { connection, transaction, commits }
         ),
+        4 => (pick(), sometimes()).prop_map(|(connection, is_topic)| O::CreateTemporary { connection, is_topic }),
+        3 => (pick(), pick()).prop_map(
+            |(connection, temporary)| O::DeleteTemporary { connection, temporary }
+        ),
+        1 => pick().prop_map(|connection| O::Watch { connection }),
+        4 => (pick(), place()).prop_map(|(session, place)| O::Browse { session, place }),
+        8 => (pick(), look()).prop_map(|(browser, look)| O::Look { browser, look }),
         1 => pick().prop_map(|connection| O::ListPrepared { connection }),
     ]
 }
@@ -296,11 +340,22 @@ fn pick() -> impl Strategy<Value = Pick> {
 }
 
 fn place() -> impl Strategy<Value = Place> {
-    prop_oneof![4 => Just(Place::A), 2 => Just(Place::B), 2 => Just(Place::Topic), 1 => Just(Place::DeadLetters)]
+    prop_oneof![
+        4 => Just(Place::A),
+        2 => Just(Place::B),
+        2 => Just(Place::Topic),
+        1 => Just(Place::DeadLetters),
+        2 => pick().prop_map(Place::Temporary),
+    ]
 }
 
 fn send_place() -> impl Strategy<Value = Place> {
-    prop_oneof![4 => Just(Place::A), 2 => Just(Place::B), 2 => Just(Place::Topic)]
+    prop_oneof![
+        4 => Just(Place::A),
+        2 => Just(Place::B),
+        2 => Just(Place::Topic),
+        2 => pick().prop_map(Place::Temporary),
+    ]
 }
 
 fn credit() -> impl Strategy<Value = Credit> {
@@ -338,6 +393,16 @@ fn word() -> impl Strategy<Value = Word> {
     ]
 }
 
+fn look() -> impl Strategy<Value = Look> {
+    prop_oneof![
+        8 => (1..6_u8).prop_map(Look::Grant),
+        2 => Just(Look::Drain),
+        1 => Just(Look::Acknowledge),
+        1 => Just(Look::HandOver),
+        2 => Just(Look::Close),
+    ]
+}
+
 fn misuse() -> impl Strategy<Value = Misuse> {
     prop_oneof![
         Just(Misuse::AcknowledgesWhatIsNot),
@@ -346,6 +411,8 @@ fn misuse() -> impl Strategy<Value = Misuse> {
         Just(Misuse::CommitsUnprepared),
         Just(Misuse::SubscribesInNoSession),
         Just(Misuse::GrantsToNobody),
+        Just(Misuse::NamesWhatIsNotItsOwn),
+        Just(Misuse::NamesWhatIsThere),
     ]
 }
 

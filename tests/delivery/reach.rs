@@ -32,6 +32,11 @@ pub(crate) struct Reach {
     dead_letters_put_off: u64,
     sends_that_met_a_full_store: u64,
     sends_in_doubt: u64,
+    /// See [`corriere_tests::model::Model::shown`].
+    shown: [u64; 3],
+    /// See [`corriere_tests::model::Model::lost_with_temporaries`].
+    lost_with_temporaries: [u64; 3],
+    acknowledged_as: [u64; 8],
     /// See [`corriere_tests::model::Model::loads`].
     loads: [u64; 5],
 }
@@ -51,6 +56,14 @@ impl Reach {
             self.recovered += counts.recovered;
         }
         for (sum, more) in self.loads.iter_mut().zip(world.model.loads()) {
+            *sum += more;
+        }
+        for (sum, more) in self.shown.iter_mut().zip(world.model.shown()) {
+            *sum += more;
+        }
+        let lost = self.lost_with_temporaries.iter_mut().zip(world.model.lost_with_temporaries());
+        lost.for_each(|(sum, more)| *sum += more);
+        for (sum, more) in self.acknowledged_as.iter_mut().zip(world.acknowledged_as) {
             *sum += more;
         }
         self.sends_that_met_a_full_store += world.model.waited_again();
@@ -101,7 +114,12 @@ impl Reach {
             self.sends_in_doubt,
         ];
         assert!(
-            all.iter().chain(&self.loads).all(|count| *count > 0),
+            all.iter()
+                .chain(&self.loads)
+                .chain(&self.shown)
+                .chain(&self.lost_with_temporaries)
+                .chain(&self.acknowledged_as)
+                .all(|count| *count > 0),
             "the histories never came to some of it: {self:?}"
         );
     }

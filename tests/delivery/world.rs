@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::describe;
 use crate::ledger::Ledger;
-use crate::operations::Misuse;
+use crate::operations::{Look, Misuse};
 use corriere_broker::machine::{ConnectionKey, Input, Machine, SlotNote, Ticket};
 use corriere_broker::store::{Attempt, AttemptSlot, Recovered, StoreTransaction, StoredId};
 use corriere_broker::{Counts, Settings};
@@ -18,10 +18,10 @@ use corriere_core::provider::{
     SessionMode, Subscribe,
 };
 use corriere_core::{
-    ConnectionId, DeliveryMode, Destination, Message, MessageId, Priority, ProducerId, RedeliveryPolicy,
-    SessionId, SubscriptionId, Timestamp, TransactionId, Xid,
+    ConnectionId, DeliveryMode, Destination, DestinationKind, Message, MessageId, Priority, ProducerId,
+    RedeliveryPolicy, SessionId, SubscriptionId, Timestamp, TransactionId, Xid,
 };
-use corriere_tests::model::{Judgement, Model, Violation};
+use corriere_tests::model::{Judgement, Model, Temporary, Violation};
 
 /// A session of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,10 +66,14 @@ pub(crate) struct World {
     spoilt: Vec<StoreTransaction>,
     pub(crate) connections: Vec<ConnectionKey>,
     pub(crate) sessions: Vec<ClientSession>,
+    /// All temporary destinations that were ever made.
+    pub(crate) temporaries: Vec<Destination>,
     /// All that was dispatched, in order.
     pub(crate) dispatches: Vec<(ConnectionKey, Dispatch)>,
     /// All that was confirmed, in order.
     pub(crate) confirmations: Vec<(Ticket, Result<Confirmation, ProviderError>)>,
+    /// How many deliveries were acknowledged as each of the kinds.
+    pub(crate) acknowledged_as: [u64; 8],
     ledger: Ledger,
     log: Vec<String>,
 }
@@ -119,8 +123,10 @@ impl World {
             spoilt: Vec::new(),
             connections: Vec::new(),
             sessions: Vec::new(),
+            temporaries: Vec::new(),
             dispatches: Vec::new(),
             confirmations: Vec::new(),
+            acknowledged_as: [0; 8],
             ledger: Ledger::default(),
             log: Vec::new(),
         }
@@ -274,12 +280,45 @@ impl World {
         headers.delivery_mode =
             if letter.persistent { DeliveryMode::Persistent } else { DeliveryMode::NonPersistent };
         let message = Arc::new(message);
-        if letter.persistent && !destination.is_topic() {
+        if letter.persistent && !destination.is_topic() && !destination.is_temporary() {
             self.session(session).last = Some((Arc::clone(&message), transaction.clone()));
         }
         let send = SendMessage { producer, message, transaction, deadline: None };
         self.command(session.connection, Command::Send(send))?;
         Ok(id)
+    }
+
+    pub(crate) fn create_temporary(&mut self, connection: ConnectionKey, is_topic: bool) -> Judgement {
+        let kind = if is_topic { DestinationKind::Topic } else { DestinationKind::Queue };
+        let name = format!("ID:{}:{}", connection.0, self.number());
+        let destination = Destination::temporary(kind, &name).expect("a name");
+        self.temporaries.push(destination.clone());
+        self.command(connection, Command::CreateTemporary { destination })
+    }
+
+    pub(crate) fn browse(&mut self, session: SessionKey, queue: &Destination) -> Judgement {
+        let (subscription, destination) = (SubscriptionId(self.number()), queue.clone());
+        let browse = Command::Browse { subscription, session: session.session, destination, selector: None };
+        self.command(session.connection, browse)
+    }
+
+    pub(crate) fn look(
+        &mut self,
+        session: SessionKey,
+        subscription: SubscriptionId,
+        look: Look,
+    ) -> Judgement {
+        let (number, last_handed_over) = (u64::MAX, u64::MAX);
+        let command = match look {
+            Look::Grant(credit) => Command::Grant { subscription, credit: u32::from(credit) },
+            Look::Drain => Command::Drain { subscription },
+            Look::Acknowledge => {
+                return self.acknowledge(session, subscription, 1..=u64::MAX, AckKind::Standard, true);
+            }
+            Look::HandOver => Command::HandedOver { subscription, number, mark: None },
+            Look::Close => Command::CloseSubscription { subscription, last_handed_over },
+        };
+        self.command(session.connection, command)
     }
 
     /// Sends the last message of a session again, unless it waits or its transaction is open.
@@ -394,6 +433,16 @@ impl World {
                 return self.subscribe(nowhere, &queue("a"), Credit::Explicit, None, false).map(drop);
             }
             Misuse::GrantsToNobody => Command::Grant { subscription: nobody, credit: 1 },
+            Misuse::NamesWhatIsNotItsOwn => {
+                let name = format!("ID:{}1:1", session.connection.0);
+                let destination = Destination::temporary(DestinationKind::Queue, &name).expect("a name");
+                Command::CreateTemporary { destination }
+            }
+            Misuse::NamesWhatIsThere => {
+                let own = |temporary: &&Temporary| temporary.owner == session.connection;
+                let Some(there) = self.model.temporaries().iter().find(own) else { return Ok(()) };
+                Command::CreateTemporary { destination: there.destination.clone() }
+            }
         };
         self.command(session.connection, command)
     }
@@ -432,6 +481,10 @@ impl World {
             Command::Acknowledge(ack) => self.model.unsettled(connection, ack.subscription),
             _ => Vec::new(),
         };
+        if let Command::Acknowledge(ack) = &command {
+            let count = unsettled.iter().filter(|number| (ack.first..=ack.last).contains(number)).count();
+            self.acknowledged_as[place_of(&ack.kind)] += count as u64;
+        }
         self.ledger.asked(connection, ticket, &command, &unsettled);
         self.input(Input::Command { connection, ticket, command })
     }
@@ -448,6 +501,20 @@ impl World {
     fn number(&mut self) -> u64 {
         self.numbers += 1;
         self.numbers
+    }
+}
+
+/// Where a kind of acknowledgement is counted.
+fn place_of(kind: &AckKind) -> usize {
+    match kind {
+        AckKind::Delivered => 0,
+        AckKind::Poison { .. } => 1,
+        AckKind::Standard => 2,
+        AckKind::Redelivered { .. } => 3,
+        AckKind::Individual => 4,
+        AckKind::Unmatched => 5,
+        AckKind::Expired => 6,
+        AckKind::Retained => 7,
     }
 }
 

@@ -196,10 +196,16 @@ impl State {
             self.queued.push_back(Work::Load(effects.load));
         }
         self.queued.extend(effects.set_aside.into_iter().map(Work::SetAside));
+        for (connection, event) in effects.changes {
+            self.queue_event(connection, event);
+        }
         for (connection, batch) in effects.deliveries {
             if let Some(link) = self.links.get(&connection) {
                 self.queued.push_back(Work::Deliver(connection, Arc::clone(&link.sink), batch));
             }
+        }
+        for (connection, subscription) in effects.browse_ends {
+            self.queue_event(connection, Event::BrowseEnded { subscription });
         }
         for (ticket, outcome) in effects.confirmations {
             let was_said = match &outcome {
@@ -219,6 +225,12 @@ impl State {
             {
                 *answer = Some(outcome);
             }
+        }
+    }
+
+    fn queue_event(&mut self, connection: ConnectionKey, event: Event) {
+        if let Some(link) = self.links.get(&connection) {
+            self.queued.push_back(Work::Notify(Arc::clone(&link.sink), event));
         }
     }
 

@@ -36,6 +36,10 @@ impl Machine {
             self.check_open(connection, transaction)?;
         }
         let key = (connection, ack.subscription);
+        if self.browsers.contains_key(&key) {
+            // It has nothing to settle, and clients of other makes say so all the same.
+            return Ok(());
+        }
         let subscription = self.subscription(key)?;
         if matches!(
             ack.kind,

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use corriere_core::provider::Mark;
+use corriere_core::provider::{Mark, ProviderError};
 
 use super::Machine;
 use super::queue::{Entry, Position};
@@ -72,6 +72,24 @@ impl Slots {
 }
 
 impl Machine {
+    /// The application has what was delivered up to `number`. Of what a browser shows that says nothing.
+    pub(super) fn handed_over(
+        &mut self,
+        key: SubscriptionKey,
+        number: u64,
+        mark: Option<Mark>,
+    ) -> Result<(), ProviderError> {
+        if self.browsers.contains_key(&key) {
+            return Ok(());
+        }
+        self.change_subscription(key, |subscription| subscription.hand_over(number))?;
+        match mark {
+            Some(_) => self.slot_was_noted(key),
+            None => self.look_at_slot(key),
+        }
+        Ok(())
+    }
+
     /// Has the slot of a subscription looked at before the step ends.
     pub(super) fn look_at_slot(&mut self, key: SubscriptionKey) {
         if self.due_slots.last() != Some(&key) {
@@ -94,7 +112,7 @@ impl Machine {
     }
 
     /// What was handed over last has been noted already, by its mark.
-    pub(super) fn slot_was_noted(&mut self, key: SubscriptionKey) {
+    fn slot_was_noted(&mut self, key: SubscriptionKey) {
         let Some(subscription) = self.subscriptions.get(&key) else { return };
         let Some(noted) = self.in_hands(subscription) else { return };
         if let Some(subscription) = self.subscriptions.get_mut(&key) {

@@ -16,7 +16,8 @@ use corriere_core::provider::Cause;
 use corriere_core::{Destination, Message};
 
 use super::Machine;
-use super::queue::{Entry, Place, Position, QueueKey};
+use super::browser::Reading;
+use super::queue::{Entry, Place, Position, Queue, QueueKey};
 use super::subscription::Subscription;
 use super::transaction::TransactionKey;
 use crate::store::{StoreError, StoredId};
@@ -53,6 +54,8 @@ pub(super) struct Bodies {
     /// Transactions that send what the store has, and whose bodies may be here.
     pub(super) uncommitted: BTreeSet<TransactionKey>,
     under_way: BTreeMap<StoredId, (QueueKey, Position, u64)>,
+    /// What is read back for browsers.
+    pub(super) reading: Reading,
     /// What doomed messages die of, unless they are past their expiration.
     pub(super) causes: BTreeMap<(QueueKey, Position), Cause>,
 }
@@ -60,7 +63,7 @@ pub(super) struct Bodies {
 impl Machine {
     /// Notes that a message became visible or came back.
     pub(super) fn note_idle(&mut self, queue_key: QueueKey, position: Position) {
-        if self.bodies.can_load && self.queues.get(&queue_key).is_some_and(|queue| queue.topic.is_none()) {
+        if self.bodies.can_load && self.queues.get(&queue_key).is_some_and(Queue::is_lasting) {
             self.bodies.fresh.push((queue_key, position));
         }
     }
@@ -181,8 +184,15 @@ impl Machine {
         let (stored, size) = (entry.held.id, entry.held.size);
         queue.loading += 1;
         queue.loading_bytes += size;
+        self.ask_for(stored);
         self.bodies.under_way.insert(stored, (queue_key, position, size));
-        self.effects.load.push(stored);
+    }
+
+    /// Has the store asked for a message, once for all who want it. To be called before that is noted.
+    pub(super) fn ask_for(&mut self, stored: StoredId) {
+        if !self.bodies.under_way.contains_key(&stored) && !self.bodies.reading.has(stored) {
+            self.effects.load.push(stored);
+        }
     }
 
     /// Nobody waits any more for a body that may be on its way.
@@ -196,8 +206,11 @@ impl Machine {
 
     /// Bodies have come, or cannot come.
     pub(super) fn loaded(&mut self, messages: Vec<(StoredId, Result<Arc<Message>, StoreError>)>) {
+        let mut browsers = BTreeSet::new();
         for (stored, outcome) in messages {
-            let Some((queue_key, position, size)) = self.bodies.under_way.remove(&stored) else { continue };
+            let wanted = self.bodies.under_way.remove(&stored);
+            browsers.extend(self.loaded_for_browsers(stored, &outcome, wanted.is_some()));
+            let Some((queue_key, position, size)) = wanted else { continue };
             let Some(queue) = self.queues.get_mut(&queue_key) else { continue };
             queue.loading -= 1;
             queue.loading_bytes -= size;
@@ -209,15 +222,26 @@ impl Machine {
                         self.memory.regain_body(&mut entry.held, message);
                         queue.bodiless -= 1;
                         self.go_on(queue_key, position);
+                        if let Some(key) = reserved_by {
+                            self.attend(key);
+                        }
                     }
-                    Err(error) => self.set_aside(queue_key, position, error),
-                }
-                if let Some(key) = reserved_by {
-                    self.attend(key);
+                    Err(error) => self.cannot_be_read(queue_key, position, error),
                 }
             }
             self.look_at(queue_key);
         }
+        self.serve_browsers(browsers);
+    }
+
+    /// Sets a message aside, and lets those go on that stood behind it.
+    pub(super) fn cannot_be_read(&mut self, queue_key: QueueKey, position: Position, error: StoreError) {
+        let reserved_by = self.queues.get(&queue_key).and_then(|queue| queue.reserved_by(position));
+        self.set_aside(queue_key, position, error);
+        if let Some(key) = reserved_by {
+            self.attend(key);
+        }
+        self.look_at(queue_key);
     }
 
     pub(super) fn go_on(&mut self, queue_key: QueueKey, position: Position) {

@@ -8,7 +8,7 @@ use corriere_core::{ConnectionId, Destination, ProducerId, SessionId, Subscripti
 
 use super::Machine;
 use super::delivery::{Delay, Failure};
-use super::sending::{Target, check_lasting};
+use super::sending::Target;
 use super::step::ConnectionKey;
 use super::subscription::{Subscription, SubscriptionKey};
 
@@ -19,6 +19,8 @@ pub(super) struct Connection {
     pub(super) producers: BTreeMap<ProducerId, SessionId>,
     /// What this step delivers over it.
     pub(super) outgoing: Vec<Dispatch>,
+    /// Its temporary destinations.
+    pub(super) temporaries: BTreeSet<Destination>,
     sessions: BTreeMap<SessionId, Session>,
 }
 
@@ -30,7 +32,13 @@ struct Session {
 
 impl Connection {
     pub(super) fn new(identity: ConnectionId) -> Self {
-        Self { identity, producers: BTreeMap::new(), outgoing: Vec::new(), sessions: BTreeMap::new() }
+        Self {
+            identity,
+            producers: BTreeMap::new(),
+            outgoing: Vec::new(),
+            temporaries: BTreeSet::new(),
+            sessions: BTreeMap::new(),
+        }
     }
 
     /// The subscriptions of the session that a producer belongs to.
@@ -102,7 +110,7 @@ impl Machine {
             return Err(ProviderError::Exists { what: format!("producer {producer}") });
         }
         if let Some(destination) = destination {
-            check_lasting(destination)?;
+            self.check_exists(destination)?;
         }
         self.session(key, session)?.producers.insert(producer);
         self.connection(key)?.producers.insert(producer, session);
@@ -126,22 +134,21 @@ impl Machine {
         subscribe: Subscribe,
     ) -> Result<(), ProviderError> {
         let key = (connection, subscribe.subscription);
-        if self.subscriptions.contains_key(&key) {
-            return Err(ProviderError::Exists { what: format!("subscription {}", key.1) });
-        }
+        self.check_new_subscription(key)?;
         if subscribe.selector.is_some() {
             return Err(ProviderError::Unsupported(Capability::Selectors));
         }
         if subscribe.durable_name.is_some() {
             return Err(ProviderError::Unsupported(Capability::DurableSubscriptions));
         }
-        check_lasting(&subscribe.destination)?;
-        self.session(connection, subscribe.session)?.subscriptions.insert(key.1);
+        self.check_may_consume(connection, &subscribe.destination)?;
+        self.note_subscription(connection, subscribe.session, key.1)?;
         let queue = match self.target(&subscribe.destination) {
-            Some(Target::Queue(queue)) => queue,
+            Some(Target::Queue(queue)) => Some(queue),
             Some(Target::Topic(topic)) => self.bind(topic, key),
-            None => return Err(ProviderError::Lost),
+            None => None,
         };
+        let queue = queue.ok_or(ProviderError::Lost)?;
         let policy = subscribe
             .redelivery
             .map_or_else(|| Arc::clone(&self.policy), |overrides| Arc::new(overrides.over(&self.policy)));
@@ -152,11 +159,40 @@ impl Machine {
         Ok(())
     }
 
+    /// Refuses the number of a subscription or a browser that is taken.
+    pub(super) fn check_new_subscription(&self, key: SubscriptionKey) -> Result<(), ProviderError> {
+        if self.subscriptions.contains_key(&key) || self.browsers.contains_key(&key) {
+            return Err(ProviderError::Exists { what: format!("subscription {}", key.1) });
+        }
+        Ok(())
+    }
+
+    /// Has a subscription or a browser end with its session.
+    pub(super) fn note_subscription(
+        &mut self,
+        connection: ConnectionKey,
+        session: SessionId,
+        subscription: SubscriptionId,
+    ) -> Result<(), ProviderError> {
+        self.session(connection, session)?.subscriptions.insert(subscription);
+        Ok(())
+    }
+
+    /// One that is gone need not end with its session any more.
+    pub(super) fn forget_subscription(&mut self, key: SubscriptionKey, session: SessionId) {
+        if let Ok(session) = self.session(key.0, session) {
+            session.subscriptions.remove(&key.1);
+        }
+    }
+
     pub(super) fn close_subscription(
         &mut self,
         key: SubscriptionKey,
         last_handed_over: u64,
     ) -> Result<(), ProviderError> {
+        if self.close_browser(key) {
+            return Ok(());
+        }
         let subscription = self.subscription(key)?;
         if subscription.is_closed {
             return Err(ProviderError::Unknown { what: format!("subscription {}", key.1) });
@@ -185,6 +221,9 @@ impl Machine {
     /// Ends a subscription with its session: what reached the application and is not settled comes back, counted.
     /// What a transaction acknowledged stays with that until its end.
     fn end_subscription(&mut self, key: SubscriptionKey, cause: &Cause) {
+        if self.close_browser(key) {
+            return;
+        }
         self.stop_subscription(key);
         while let Some(subscription) = self.subscriptions.get_mut(&key)
             && let Some((number, position)) = subscription.next_unsettled(0, u64::MAX)
@@ -209,9 +248,7 @@ impl Machine {
         if let Some(topic) = self.queues.get(&queue_key).and_then(|queue| queue.topic) {
             self.remove_private_queue(topic, key);
         }
-        if let Ok(session) = self.session(key.0, session) {
-            session.subscriptions.remove(&key.1);
-        }
+        self.forget_subscription(key, session);
     }
 
     /// Ends a connection with all it opened. Its sends that wait were never accepted, and end with it.
@@ -228,6 +265,7 @@ impl Machine {
             // The session was listed a moment ago, so it is known.
             let _ = self.close_session(key, session, cause);
         }
+        self.end_temporaries_of(key);
         self.connections.remove(&key);
     }
 }

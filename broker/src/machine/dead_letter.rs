@@ -25,8 +25,11 @@ pub(super) fn holds_dead_letters(settings: &Settings, name: &str) -> bool {
     }
 }
 
-/// The queue for dead letters from `source`; `None` when they are dropped.
+/// The queue for dead letters from `source`; `None` when they are dropped, as all are of what ends with a connection.
 fn queue_for(settings: &Settings, source: &Destination) -> Option<String> {
+    if source.is_temporary() {
+        return None;
+    }
     // The prefixes are not counted against the length of a name, so every destination can have its own.
     Some(match settings.dead_letters {
         DeadLetters::Individual if source.is_topic() => format!("{INDIVIDUAL}topic.{}", source.name()),

@@ -10,6 +10,7 @@ use super::Machine;
 use super::attempts::mark_of;
 use super::memory::Held;
 use super::queue::{Entry, Place, Position, QueueKey};
+use super::step::ConnectionKey;
 use super::subscription::SubscriptionKey;
 use super::time_index::Timer;
 use crate::store::{DeliveryState, Removal, StoreOperation, StoreTransaction, StoredId};
@@ -164,9 +165,14 @@ impl Machine {
         if dispatch.delivery_count > 1 {
             queue.counts.redelivered += 1;
         }
-        if let Some(connection) = self.connections.get_mut(&key.0) {
+        self.put_out(key.0, dispatch);
+    }
+
+    /// Puts a delivery among those of this step.
+    pub(super) fn put_out(&mut self, key: ConnectionKey, dispatch: Dispatch) {
+        if let Some(connection) = self.connections.get_mut(&key) {
             if connection.outgoing.is_empty() {
-                self.talking.push(key.0);
+                self.talking.push(key);
             }
             connection.outgoing.push(dispatch);
         }

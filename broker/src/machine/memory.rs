@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use corriere_core::message::Priority;
 use corriere_core::provider::{MemoryHolder, ProviderError, SendMessage};
-use corriere_core::{Message, Timestamp};
+use corriere_core::{Destination, Message, Timestamp};
 
 use super::Machine;
 use super::line::{Arrived, Line, Parked, Wanted};
@@ -376,5 +376,6 @@ impl Machine {
 /// Whether a send ends in the store.
 pub(super) fn is_stored(send: &SendMessage) -> bool {
     let headers = send.message.headers();
-    headers.is_persistent() && headers.destination.as_ref().is_some_and(|to| !to.is_topic())
+    let is_lasting = |to: &Destination| !to.is_topic() && !to.is_temporary();
+    headers.is_persistent() && headers.destination.as_ref().is_some_and(is_lasting)
 }

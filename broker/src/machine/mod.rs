@@ -17,7 +17,9 @@
 mod acknowledge;
 mod attempts;
 mod bodies;
+mod browser;
 mod connection;
+mod credit;
 mod dead_letter;
 mod delivery;
 mod line;
@@ -32,6 +34,7 @@ mod snapshot;
 mod step;
 mod store_room;
 mod subscription;
+mod temporary;
 mod time_index;
 mod topic;
 mod transaction;
@@ -55,15 +58,18 @@ use crate::settings::Settings;
 use crate::store::{StoreOperation, Totals};
 use attempts::Slots;
 use bodies::Bodies;
+use browser::Browser;
 use connection::Connection;
 use memory::Memory;
 use moving::Moves;
 use producers::Producers;
 use queue::{Queue, QueueKey};
+use sending::Target;
 use serving::Unserved;
 use step::{OnStored, Recorded};
 use store_room::StoreRoom;
 use subscription::Subscription;
+use temporary::Temporaries;
 use time_index::TimeIndex;
 use topic::{Topic, TopicKey};
 use transaction::{Transaction, TransactionKey};
@@ -80,8 +86,11 @@ pub struct Machine {
     queues: BTreeMap<QueueKey, Queue>,
     queue_names: HashMap<Arc<str>, QueueKey>,
     next_queue: u64,
-    topics: Vec<Topic>,
+    topics: BTreeMap<TopicKey, Topic>,
     topic_names: HashMap<Arc<str>, TopicKey>,
+    next_topic: u64,
+    temporaries: Temporaries,
+    browsers: BTreeMap<SubscriptionKey, Browser>,
     transactions: BTreeMap<TransactionKey, Transaction>,
     /// How many transactions were prepared.
     next_prepared: u64,
@@ -130,8 +139,11 @@ impl Machine {
             queues: BTreeMap::new(),
             queue_names: HashMap::new(),
             next_queue: 0,
-            topics: Vec::new(),
+            topics: BTreeMap::new(),
             topic_names: HashMap::new(),
+            next_topic: 0,
+            temporaries: Temporaries::default(),
+            browsers: BTreeMap::new(),
             transactions: BTreeMap::new(),
             next_prepared: 0,
             bodies: Bodies::default(),
@@ -158,10 +170,10 @@ impl Machine {
     /// The counts of a queue, or of all subscriptions of a topic together.
     #[must_use]
     pub fn counts(&self, destination: &Destination) -> Option<Counts> {
-        if destination.is_topic() {
-            return self.topic_names.get(destination.name()).map(|topic| self.topic_counts(*topic));
+        match self.find_target(destination)? {
+            Target::Queue(queue) => self.queues.get(&queue).map(|queue| queue.counts),
+            Target::Topic(topic) => Some(self.topic_counts(topic)),
         }
-        self.queue(destination).map(|queue| queue.counts)
     }
 
     /// What became of the persistent messages of a queue over all runs.
@@ -179,10 +191,11 @@ impl Machine {
     /// All destinations, in the order of their kinds and names.
     #[must_use]
     pub fn destinations(&self) -> Vec<Destination> {
-        let queues = self.queue_names.values().filter_map(|key| self.queues.get(key));
+        // The private queues of subscriptions to topics are none.
+        let queues = self.queues.values().filter(|queue| queue.topic.is_none());
         let mut all: Vec<_> = queues
             .map(|queue| queue.destination.clone())
-            .chain(self.topics.iter().map(|topic| topic.destination.clone()))
+            .chain(self.topics.values().map(|topic| topic.destination.clone()))
             .collect();
         all.sort();
         all
@@ -200,13 +213,11 @@ impl Machine {
     /// Of the pending messages of a destination: those that are not to be delivered before a moment after `now`.
     #[must_use]
     pub fn delayed(&self, destination: &Destination, now: Timestamp) -> u64 {
-        if destination.is_topic() {
-            return self
-                .topic_names
-                .get(destination.name())
-                .map_or(0, |topic| self.topic_delayed(*topic, now));
+        match self.find_target(destination) {
+            Some(Target::Queue(queue)) => self.queues.get(&queue).map_or(0, |queue| queue.delayed(now)),
+            Some(Target::Topic(topic)) => self.topic_delayed(topic, now),
+            None => 0,
         }
-        self.queue(destination).map_or(0, |queue| queue.delayed(now))
     }
 
     /// Bytes of messages in memory: of each live one once, those of open transactions included.
@@ -215,10 +226,11 @@ impl Machine {
         self.memory.used()
     }
 
+    /// The queue of this name, if it is there.
     fn queue(&self, destination: &Destination) -> Option<&Queue> {
-        if destination.is_topic() {
-            return None;
+        match self.find_target(destination)? {
+            Target::Queue(queue) => self.queues.get(&queue),
+            Target::Topic(_) => None,
         }
-        self.queues.get(self.queue_names.get(destination.name())?)
     }
 }

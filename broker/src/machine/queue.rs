@@ -97,6 +97,7 @@ pub(super) struct Queue {
 impl Position {
     const FIRST: Self = Self(0);
     const BITS_OF_SEQUENCE: u32 = 60;
+    const SEQUENCE: u64 = (1 << Self::BITS_OF_SEQUENCE) - 1;
 
     fn new(priority: Priority, sequence: u64) -> Self {
         let band = 9 - u64::from(priority.level().min(9));
@@ -105,7 +106,12 @@ impl Position {
 
     /// The order of arrival, whatever the band.
     pub(super) fn sequence(self) -> u64 {
-        self.0 & ((1 << Self::BITS_OF_SEQUENCE) - 1)
+        self.0 & Self::SEQUENCE
+    }
+
+    /// The last position that its band can have.
+    pub(super) fn end_of_band(self) -> Self {
+        Self(self.0 | Self::SEQUENCE)
     }
 }
 
@@ -133,9 +139,14 @@ impl Queue {
         }
     }
 
+    /// Whether the store knows of persistent messages in this queue: what ends with a connection is not stored.
+    pub(super) fn is_lasting(&self) -> bool {
+        self.topic.is_none() && !self.destination.is_temporary()
+    }
+
     /// Whether the store knows of a message in this queue.
     pub(super) fn stores(&self, held: &Held) -> bool {
-        self.topic.is_none() && held.is_persistent
+        self.is_lasting() && held.is_persistent
     }
 
     /// Puts a message behind all others of its priority, ready for anyone.
@@ -271,14 +282,10 @@ impl Queue {
         self.next_sequence
     }
 
-    /// Up to `count` messages behind a position, and where each stands.
-    pub(super) fn behind(
-        &self,
-        position: Option<Position>,
-        count: usize,
-    ) -> impl Iterator<Item = (Position, &Entry)> {
+    /// The first message behind a position, and where it stands.
+    pub(super) fn first_behind(&self, position: Option<Position>) -> Option<(Position, &Entry)> {
         let start = position.map_or(Bound::Unbounded, Bound::Excluded);
-        self.entries.range((start, Bound::Unbounded)).map(|(position, entry)| (*position, entry)).take(count)
+        self.entries.range((start, Bound::Unbounded)).next().map(|(position, entry)| (*position, entry))
     }
 
     /// Lets a subscription have what is ready, in the order of turns.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use corriere_core::provider::{Capability, Confirmation, ProviderError, SendMessage};
-use corriere_core::{Destination, DestinationKind};
+use corriere_core::Destination;
+use corriere_core::provider::{Confirmation, ProviderError, SendMessage};
 
 use super::Machine;
 use super::dead_letter::holds_dead_letters;
@@ -11,7 +11,7 @@ use super::line::{Arrived, Wanted};
 use super::memory::Held;
 use super::queue::{Queue, QueueKey};
 use super::step::{ConnectionKey, OnStored, Ticket};
-use super::topic::{Topic, TopicKey};
+use super::topic::TopicKey;
 use super::transaction::key_of;
 use crate::store::{Arrival, StoreError, StoreOperation};
 
@@ -27,6 +27,9 @@ impl Machine {
         let arrived = self.arrive(connection, ticket, &send);
         if let Err(error) = self.check_send(connection, &send) {
             self.spoil(connection, send.transaction.as_ref(), &error);
+            self.confirm(ticket, Err(error));
+        } else if let Err(error) = self.check_is_there(&send) {
+            // Nobody can ever get it, so the transaction is whole without it: see `temporary`.
             self.confirm(ticket, Err(error));
         } else if self.is_resent(arrived, &send) {
             // It was answered, or will be when the first one is.
@@ -54,7 +57,6 @@ impl Machine {
         let Some(destination) = &headers.destination else {
             return Err(without_destination());
         };
-        check_lasting(destination)?;
         if headers.message_id.is_none() {
             return Err(ProviderError::InvalidDestination {
                 destination: destination.to_string(),
@@ -165,9 +167,22 @@ impl Machine {
         }
     }
 
-    /// The queue or topic behind a destination, made on first use.
+    /// The queue or topic behind a destination, if it is there.
+    pub(super) fn find_target(&self, destination: &Destination) -> Option<Target> {
+        if destination.is_temporary() {
+            self.temporaries.target(destination)
+        } else if destination.is_topic() {
+            self.topic_names.get(destination.name()).copied().map(Target::Topic)
+        } else {
+            self.queue_names.get(destination.name()).copied().map(Target::Queue)
+        }
+    }
+
+    /// The queue or topic behind a destination. What is not temporary is made on first use.
     pub(super) fn target(&mut self, destination: &Destination) -> Option<Target> {
-        if destination.is_topic() {
+        if destination.is_temporary() {
+            self.temporaries.target(destination)
+        } else if destination.is_topic() {
             self.topic_named(destination.name()).map(Target::Topic)
         } else {
             self.queue_named(destination.name()).map(Target::Queue)
@@ -178,7 +193,7 @@ impl Machine {
     pub(super) fn destination_of(&self, target: Target) -> Option<&Destination> {
         match target {
             Target::Queue(queue) => self.queues.get(&queue).map(|queue| &queue.destination),
-            Target::Topic(topic) => self.topics.get(topic.0).map(|topic| &topic.destination),
+            Target::Topic(topic) => self.topics.get(&topic).map(|topic| &topic.destination),
         }
     }
 
@@ -198,8 +213,7 @@ impl Machine {
         if let Some(key) = self.topic_names.get(name) {
             return Some(*key);
         }
-        let key = TopicKey(self.topics.len());
-        self.topics.push(Topic::new(Destination::topic(name).ok()?));
+        let key = self.add_topic(Destination::topic(name).ok()?);
         self.topic_names.insert(name.into(), key);
         Some(key)
     }
@@ -216,15 +230,5 @@ fn without_destination() -> ProviderError {
     ProviderError::InvalidDestination {
         destination: "the destination of a message".to_owned(),
         reason: "the message names none; its header `destination` has to be set".to_owned(),
-    }
-}
-
-/// Refuses temporary destinations, which are not there yet.
-pub(super) fn check_lasting(destination: &Destination) -> Result<(), ProviderError> {
-    match destination.kind() {
-        DestinationKind::Queue | DestinationKind::Topic => Ok(()),
-        DestinationKind::TemporaryQueue | DestinationKind::TemporaryTopic => {
-            Err(ProviderError::Unsupported(Capability::TemporaryDestinations))
-        }
     }
 }

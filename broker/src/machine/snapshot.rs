@@ -5,7 +5,7 @@ use std::sync::Arc;
 use corriere_core::{Destination, Message};
 
 use super::Machine;
-use super::queue::Position;
+use super::queue::{Entry, Position, Queue};
 use crate::store::StoredId;
 
 /// Where a look at a queue has come to. It shows what was there when it began, as far as that is still there.
@@ -29,24 +29,43 @@ impl Machine {
     /// Begins to look at a queue; `None` when there is none of that name.
     #[must_use]
     pub fn look_into(&self, destination: &Destination) -> Option<Page> {
-        self.queue(destination).map(|queue| Page { after: None, end: queue.next_sequence() })
+        self.queue(destination).map(Queue::page)
     }
 
-    /// The next messages of a queue, found among the next `count` ones, and where to go on; `None` at the end.
+    /// The next messages of a queue, up to `count`, and where to go on; `None` at the end.
     #[must_use]
     pub fn show(&self, destination: &Destination, page: Page, count: usize) -> Option<(Vec<Shown>, Page)> {
         let queue = self.queue(destination)?;
         let mut next = page;
         let mut shown = Vec::new();
-        for (position, entry) in queue.behind(page.after, count) {
-            next.after = Some(position);
-            if position.sequence() < page.end {
-                shown.push(match entry.held.body() {
-                    Some(body) => Shown::Here(Arc::clone(body)),
-                    None => Shown::Stored(entry.held.id, entry.held.size),
-                });
-            }
+        while shown.len() < count
+            && let Some((_, entry)) = queue.look(&mut next)
+        {
+            shown.push(match entry.held.body() {
+                Some(body) => Shown::Here(Arc::clone(body)),
+                None => Shown::Stored(entry.held.id, entry.held.size),
+            });
         }
-        (next.after != page.after).then_some((shown, next))
+        (!shown.is_empty()).then_some((shown, next))
+    }
+}
+
+impl Queue {
+    /// Where a look begins that shows what is here now.
+    pub(super) fn page(&self) -> Page {
+        Page { after: None, end: self.next_sequence() }
+    }
+
+    /// The next message of a look, which goes on behind it; `None` at the end.
+    pub(super) fn look(&self, page: &mut Page) -> Option<(Position, &Entry)> {
+        loop {
+            let (position, entry) = self.first_behind(page.after)?;
+            if position.sequence() < page.end {
+                page.after = Some(position);
+                return Some((position, entry));
+            }
+            // What is behind it in its band came later still.
+            page.after = Some(position.end_of_band());
+        }
     }
 }

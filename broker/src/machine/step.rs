@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use corriere_core::id::ConnectionId;
-use corriere_core::provider::{Capability, Cause, Command, Confirmation, Dispatch, ProviderError};
+use corriere_core::provider::{Capability, Cause, Command, Confirmation, Dispatch, Event, ProviderError};
 use corriere_core::{Message, Timestamp};
 
 use super::Machine;
@@ -15,6 +15,7 @@ use super::memory::Held;
 use super::moving::Left;
 use super::queue::QueueKey;
 use super::sending::Target;
+use super::subscription::SubscriptionKey;
 use super::time_index::Timer;
 use super::transaction::{TransactionKey, unknown};
 use super::two_phase::Ending;
@@ -98,8 +99,13 @@ pub struct Effects {
     pub load: Vec<StoredId>,
     /// Messages that could not be read back, to be told to who runs the broker.
     pub set_aside: Vec<SetAside>,
+    /// Word of temporary destinations for the sinks of connections. It goes before the deliveries, so that nobody is delivered
+    /// a message before he has heard of the destination that it is to be answered to.
+    pub changes: Vec<(ConnectionKey, Event)>,
     /// Deliveries for the sinks of connections.
     pub deliveries: Vec<(ConnectionKey, Vec<Dispatch>)>,
+    /// Browsers that have been shown all that there was.
+    pub browse_ends: Vec<SubscriptionKey>,
     /// Outcomes of commands.
     pub confirmations: Vec<(Ticket, Result<Confirmation, ProviderError>)>,
     /// When [`Input::Tick`] is due; `None` when nothing waits for time. It replaces what an earlier step said.
@@ -241,17 +247,9 @@ impl Machine {
             Command::Forget { transaction } => Err(unknown(&transaction)),
             Command::End { transaction } => self.end_part(connection, &transaction),
             Command::HandedOver { subscription, number, mark } => {
-                let key = (connection, subscription);
-                let outcome = self.change_subscription(key, |state| state.hand_over(number));
-                match mark {
-                    Some(_) => self.slot_was_noted(key),
-                    None => self.look_at_slot(key),
-                }
-                outcome
+                self.handed_over((connection, subscription), number, mark)
             }
-            Command::Grant { subscription, credit } => {
-                self.change_subscription((connection, subscription), |state| state.grant(credit))
-            }
+            Command::Grant { subscription, credit } => self.grant((connection, subscription), credit),
             Command::Drain { subscription } => return self.drain((connection, subscription), ticket),
             Command::Begin { transaction } => self.begin(connection, transaction),
             Command::Rollback { transaction, cause } => self.rollback(connection, &transaction, cause),
@@ -279,7 +277,20 @@ impl Machine {
                 self.end_connection(connection, &cause);
                 Ok(())
             }
-            other => Err(ProviderError::Unsupported(capability_of(&other))),
+            Command::Browse { subscription, session, destination, selector } => {
+                self.open_browser(connection, subscription, session, &destination, selector.is_some())
+            }
+            Command::CreateTemporary { destination } => {
+                let outcome = self.create_temporary(connection, destination);
+                return self.confirm(ticket, outcome);
+            }
+            Command::DeleteTemporary { destination } => self.delete_temporary(connection, &destination),
+            Command::WatchEvents => {
+                self.watch_temporaries(connection);
+                Ok(())
+            }
+            // To remove a durable subscription is all that is left.
+            _ => Err(ProviderError::Unsupported(Capability::DurableSubscriptions)),
         };
         match outcome {
             Ok(()) => self.confirm_when_stored(ticket, recorded),
@@ -433,16 +444,4 @@ fn is_of_send(on_stored: &[OnStored]) -> bool {
 
 fn ends_a_message(operation: &StoreOperation) -> bool {
     matches!(operation, StoreOperation::Remove { transaction: None, .. })
-}
-
-/// What a provider needs that is to obey this command.
-fn capability_of(command: &Command) -> Capability {
-    match command {
-        Command::Browse { .. } => Capability::Browse,
-        Command::CreateTemporary { .. } | Command::DeleteTemporary { .. } => {
-            Capability::TemporaryDestinations
-        }
-        Command::Unsubscribe { .. } => Capability::DurableSubscriptions,
-        _ => Capability::Events,
-    }
 }

@@ -7,6 +7,7 @@ use corriere_core::provider::Credit;
 use corriere_core::{RedeliveryPolicy, SessionId, SubscriptionId, TransactionId};
 
 use super::attempts::Noted;
+use super::credit::ExplicitCredit;
 use super::queue::{Position, QueueKey};
 use super::step::ConnectionKey;
 use crate::store::AttemptSlot;
@@ -52,15 +53,8 @@ pub(super) struct Delivered {
 
 #[derive(Debug)]
 enum CreditState {
-    Window {
-        prefetch: u64,
-        extension: u64,
-    },
-    /// Of what is `left`, `draining` is to be taken back.
-    Explicit {
-        left: u64,
-        draining: u64,
-    },
+    Window { prefetch: u64, extension: u64 },
+    Explicit(ExplicitCredit),
 }
 
 impl Subscription {
@@ -76,7 +70,7 @@ impl Subscription {
                 prefetch: u64::from(prefetch.max(1)),
                 extension: extension.map_or(u64::MAX, u64::from),
             },
-            Credit::Explicit => CreditState::Explicit { left: 0, draining: 0 },
+            Credit::Explicit => CreditState::Explicit(ExplicitCredit::default()),
         };
         Self {
             session,
@@ -110,7 +104,7 @@ impl Subscription {
                 let window = prefetch.saturating_add(self.handed_over_unsettled.min(extension));
                 window.saturating_sub(self.in_flight.len() as u64)
             }
-            CreditState::Explicit { left, .. } => left,
+            CreditState::Explicit(credit) => credit.left(),
         }
     }
 
@@ -123,36 +117,29 @@ impl Subscription {
     pub(super) fn deliver(&mut self, position: Position) -> u64 {
         self.last_number += 1;
         self.in_flight.insert(self.last_number, Delivered { position, locked_by: None });
-        if let CreditState::Explicit { left, draining } = &mut self.credit {
-            *left -= 1;
-            *draining = draining.saturating_sub(1);
+        if let Some(credit) = self.explicit_credit() {
+            credit.use_one();
         }
         self.last_number
     }
 
     pub(super) fn grant(&mut self, credit: u32) {
-        if let CreditState::Explicit { left, .. } = &mut self.credit {
-            *left = left.saturating_add(u64::from(credit));
+        if let Some(explicit) = self.explicit_credit() {
+            explicit.grant(credit);
         }
     }
 
-    /// Begins to take back the credit that is there now. Until it is taken, messages may come by it.
-    pub(super) fn begin_drain(&mut self) {
-        if let CreditState::Explicit { left, draining } = &mut self.credit {
-            *draining = *left;
+    /// What was granted to it, if it has explicit credit.
+    pub(super) fn explicit_credit(&mut self) -> Option<&mut ExplicitCredit> {
+        match &mut self.credit {
+            CreditState::Explicit(credit) => Some(credit),
+            CreditState::Window { .. } => None,
         }
     }
 
     /// Whether all credit is used that a drain is to take back.
     pub(super) fn is_drained(&self) -> bool {
-        matches!(self.credit, CreditState::Explicit { draining: 0, .. })
-    }
-
-    /// Takes back what is left of the credit that was there when the last drain began.
-    pub(super) fn end_drain(&mut self) {
-        if let CreditState::Explicit { left, draining } = &mut self.credit {
-            *left -= std::mem::take(draining);
-        }
+        matches!(self.credit, CreditState::Explicit(credit) if credit.is_drained())
     }
 
     /// Notes that all deliveries up to `number` reached the application.
@@ -211,8 +198,8 @@ impl Subscription {
     /// Ends a delivery that did not reach the application; explicit credit that went into it is free again.
     pub(super) fn take_back(&mut self, number: u64) {
         self.settle(number);
-        if let CreditState::Explicit { left, .. } = &mut self.credit {
-            *left += 1;
+        if let Some(credit) = self.explicit_credit() {
+            credit.free_one();
         }
     }
 

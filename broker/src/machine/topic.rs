@@ -12,9 +12,9 @@ use super::step::ConnectionKey;
 use super::subscription::SubscriptionKey;
 use crate::counts::Counts;
 
-/// A topic, numbered in the order of their making.
+/// A topic, numbered in the order of their making and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct TopicKey(pub(super) usize);
+pub(super) struct TopicKey(pub(super) u64);
 
 /// A topic and the private queues of its subscriptions.
 #[derive(Debug)]
@@ -33,16 +33,30 @@ impl Topic {
 
 impl Machine {
     /// Makes the private queue of a subscription.
-    pub(super) fn bind(&mut self, topic: TopicKey, subscription: SubscriptionKey) -> QueueKey {
-        let destination = self.topics[topic.0].destination.clone();
+    pub(super) fn bind(&mut self, topic: TopicKey, subscription: SubscriptionKey) -> Option<QueueKey> {
+        let destination = self.topics.get(&topic)?.destination.clone();
         let queue = self.add_queue(Queue::new(destination, Some(topic), false));
-        self.topics[topic.0].bound.insert(subscription, queue);
-        queue
+        self.topics.get_mut(&topic)?.bound.insert(subscription, queue);
+        Some(queue)
+    }
+
+    /// Makes a topic.
+    pub(super) fn add_topic(&mut self, destination: Destination) -> TopicKey {
+        let key = TopicKey(self.next_topic);
+        self.next_topic += 1;
+        self.topics.insert(key, Topic::new(destination));
+        key
+    }
+
+    /// Forgets a topic, and says which private queues its subscriptions have.
+    pub(super) fn remove_topic(&mut self, topic: TopicKey) -> Vec<QueueKey> {
+        self.topics.remove(&topic).map_or_else(Vec::new, |topic| topic.bound.into_values().collect())
     }
 
     /// Stops new messages from coming to the private queue of a subscription and discards what waits there.
     pub(super) fn unbind(&mut self, topic: TopicKey, subscription: SubscriptionKey) {
-        let Some(queue_key) = self.topics[topic.0].bound.get(&subscription).copied() else { return };
+        let bound = self.topics.get(&topic).and_then(|topic| topic.bound.get(&subscription));
+        let Some(queue_key) = bound.copied() else { return };
         let Some(queue) = self.queues.get_mut(&queue_key) else { return };
         queue.is_closing = true;
         let waiting: Vec<_> = queue
@@ -57,15 +71,17 @@ impl Machine {
 
     /// Removes a private queue of which nothing is left.
     pub(super) fn remove_private_queue(&mut self, topic: TopicKey, subscription: SubscriptionKey) {
-        let Some(queue_key) = self.topics[topic.0].bound.remove(&subscription) else { return };
+        let Some(topic) = self.topics.get_mut(&topic) else { return };
+        let Some(queue_key) = topic.bound.remove(&subscription) else { return };
         if let Some(queue) = self.queues.remove(&queue_key) {
-            self.topics[topic.0].ended.add(&queue.counts);
+            topic.ended.add(&queue.counts);
         }
     }
 
-    /// Puts a message into the private queue of every subscription.
+    /// Puts a message into the private queue of every subscription. Of a topic that is gone there is none.
     pub(super) fn publish(&mut self, topic: TopicKey, held: Arc<Held>, origin: Option<ConnectionKey>) {
-        let bound: Vec<_> = self.topics[topic.0].bound.iter().map(|(key, queue)| (*key, *queue)).collect();
+        let bound = self.topics.get(&topic).into_iter().flat_map(|topic| &topic.bound);
+        let bound: Vec<_> = bound.map(|(key, queue)| (*key, *queue)).collect();
         for (subscription, queue) in bound {
             let Some(subscription_state) = self.subscriptions.get(&subscription) else { continue };
             let is_own = subscription_state.no_local && origin == Some(subscription.0);
@@ -78,17 +94,20 @@ impl Machine {
 
     /// How many messages of all its subscriptions are not to be delivered before a moment after `now`.
     pub(super) fn topic_delayed(&self, topic: TopicKey, now: Timestamp) -> u64 {
-        let queues = self.topics[topic.0].bound.values().filter_map(|queue| self.queues.get(queue));
-        queues.map(|queue| queue.delayed(now)).sum()
+        self.private_queues(topic).map(|queue| queue.delayed(now)).sum()
     }
 
     /// The counts of all subscriptions of a topic together.
     pub(super) fn topic_counts(&self, topic: TopicKey) -> Counts {
-        let topic = &self.topics[topic.0];
-        let mut counts = topic.ended;
-        for queue in topic.bound.values().filter_map(|queue| self.queues.get(queue)) {
+        let mut counts = self.topics.get(&topic).map_or_else(Counts::default, |topic| topic.ended);
+        for queue in self.private_queues(topic) {
             counts.add(&queue.counts);
         }
         counts
+    }
+
+    fn private_queues(&self, topic: TopicKey) -> impl Iterator<Item = &Queue> {
+        let bound = self.topics.get(&topic).into_iter().flat_map(|topic| topic.bound.values());
+        bound.filter_map(|queue| self.queues.get(queue))
     }
 }

@@ -2,7 +2,7 @@
 
 use corriere_broker::machine::{ConnectionKey, Input};
 use corriere_core::provider::{AckKind, Capability, Command, ProviderError, SessionMode};
-use corriere_core::{Destination, DestinationKind, ProducerId, SessionId, SubscriptionId, TransactionId};
+use corriere_core::{ProducerId, SessionId, SubscriptionId, TransactionId};
 
 use super::world::*;
 
@@ -13,7 +13,6 @@ fn what_is_not_there_yet_is_refused_by_its_capability_and_leaves_nothing() {
     let session = SessionId(1);
     let subscription = SubscriptionId(50);
     let plain = || subscribe(session, subscription, &orders, window(1));
-    let temporary = Destination::temporary(DestinationKind::TemporaryQueue, "t").unwrap();
     let selecting = corriere_core::provider::Subscribe { selector: Some("a = 1".into()), ..plain() };
     let durable = corriere_core::provider::Subscribe { durable_name: Some("d".into()), ..plain() };
     let refused = [
@@ -28,14 +27,15 @@ fn what_is_not_there_yet_is_refused_by_its_capability_and_leaves_nothing() {
         (Command::OpenSubscription(Box::new(selecting)), Capability::Selectors),
         (Command::OpenSubscription(Box::new(durable)), Capability::DurableSubscriptions),
         (
-            Command::Browse { subscription, session, destination: orders.clone(), selector: None },
-            Capability::Browse,
+            Command::Browse {
+                subscription,
+                session,
+                destination: orders.clone(),
+                selector: Some("a = 1".into()),
+            },
+            Capability::Selectors,
         ),
-        (Command::CreateTemporary { destination: temporary.clone() }, Capability::TemporaryDestinations),
-        (Command::DeleteTemporary { destination: temporary.clone() }, Capability::TemporaryDestinations),
-        (send(message(&temporary, 1), None), Capability::TemporaryDestinations),
         (Command::Unsubscribe { name: "d".into() }, Capability::DurableSubscriptions),
-        (Command::WatchEvents, Capability::Events),
     ];
     for (command, capability) in refused {
         let what = format!("{command:?}");

@@ -4,6 +4,7 @@
 
 mod acknowledgement;
 mod bodies;
+mod browsing;
 mod commands;
 mod dead_letters;
 mod dispatch;
@@ -15,6 +16,7 @@ mod recovery;
 mod redelivery;
 mod store_full;
 mod storing;
+mod temporary;
 mod topics;
 mod transactions;
 mod two_phase;

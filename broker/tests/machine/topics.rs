@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use corriere_core::provider::{AckKind, Command, Confirmation};
-use corriere_core::{Destination, SubscriptionId};
+use corriere_core::{Destination, SessionId, SubscriptionId, TransactionId, Xid};
 
 use super::world::*;
 
@@ -125,4 +125,28 @@ fn counts_of_subscriptions_that_are_gone_stay_in_the_topics() {
     }
     let counts = world.counts(&prices);
     assert_eq!((counts.enqueued, counts.acknowledged), (3, 3));
+}
+
+#[test]
+fn what_a_connection_sends_in_a_transaction_is_left_out_of_its_own_no_local_subscription() {
+    let mut world = World::new();
+    let (own, other, prices) = (world.connect(), world.connect(), prices());
+    let mut no_local = subscribe(SessionId(1), SubscriptionId(50), &prices, window(5));
+    no_local.no_local = true;
+    world.done(own, Command::OpenSubscription(Box::new(no_local)));
+    let consumer = Consumer { connection: own, session: SessionId(1), subscription: SubscriptionId(50) };
+    for (connection, sequence) in [(own, 1), (other, 2)] {
+        world.begin(connection, 1);
+        world.send_in(connection, 1, message(&prices, sequence));
+        world.commit(connection, 1);
+    }
+    // Prepared it is nobody's, and still came from where it came from.
+    let xid = Xid { format: 1, global: "g".into(), branch: "b".into() };
+    let transaction = TransactionId::Distributed(xid);
+    world.done(own, Command::Begin { transaction: transaction.clone() });
+    world.done(own, send(message(&prices, 3), Some(transaction.clone())));
+    world.ask(own, Command::Prepare { transaction: transaction.clone() }).unwrap();
+    world.done(other, Command::Commit { transaction, one_phase: false });
+    assert_eq!(sequences(&world.received(consumer)), [2]);
+    assert_eq!(world.counts(&prices).enqueued, 1);
 }

@@ -12,12 +12,12 @@ use corriere_broker::machine::{
 use corriere_broker::store::{Attempt, AttemptSlot, Recovered, StoreError, StoreOperation, StoredId};
 use corriere_broker::{Counts, Settings};
 use corriere_core::provider::{
-    Ack, AckKind, Cause, Command, Confirmation, Credit, Dispatch, ProviderError, SendMessage, SessionMode,
-    Subscribe,
+    Ack, AckKind, Cause, Command, Confirmation, Credit, Dispatch, Event, ProviderError, SendMessage,
+    SessionMode, Subscribe,
 };
 use corriere_core::{
-    ConnectionId, DeliveryMode, Destination, Message, MessageId, Priority, ProducerId, RedeliveryPolicy,
-    SessionId, SubscriptionId, Timestamp, TransactionId,
+    ConnectionId, DeliveryMode, Destination, DestinationKind, Message, MessageId, Priority, ProducerId,
+    RedeliveryPolicy, SessionId, SubscriptionId, Timestamp, TransactionId,
 };
 
 /// When worlds begin.
@@ -49,12 +49,17 @@ pub(crate) struct World {
     /// What is to be read back.
     pub(crate) loads: Vec<StoredId>,
     pub(crate) set_aside: Vec<SetAside>,
+    /// Word of temporary destinations, to whom.
+    pub(crate) changes: Vec<(ConnectionKey, Event)>,
+    /// Browsers that came to their end, with how many messages each had been shown by then.
+    pub(crate) browse_ends: Vec<(Consumer, usize)>,
     /// What slots were to say, in order, and of which hand-over the machine knew.
     pub(crate) notes: Vec<SlotNote>,
     /// The same, plainly.
     pub(crate) attempts: Vec<(AttemptSlot, Option<Attempt>)>,
     outcomes: BTreeMap<Ticket, Outcome>,
     inboxes: BTreeMap<(ConnectionKey, SubscriptionId), Vec<Dispatch>>,
+    browsers: Vec<Consumer>,
     last_ticket: u64,
     last_connection: u64,
     last_number: u64,
@@ -71,6 +76,11 @@ pub(crate) fn window(prefetch: u32) -> Credit {
 
 pub(crate) fn queue(name: &str) -> Destination {
     Destination::queue(name).unwrap()
+}
+
+/// A temporary destination that a connection may make.
+pub(crate) fn temporary(kind: DestinationKind, connection: ConnectionKey, number: u64) -> Destination {
+    Destination::temporary(kind, &format!("ID:connection-{}:{number}", connection.0)).unwrap()
 }
 
 pub(crate) fn failed() -> AckKind {
@@ -143,6 +153,9 @@ impl World {
             machine,
             loads: Vec::new(),
             set_aside: Vec::new(),
+            changes: Vec::new(),
+            browse_ends: Vec::new(),
+            browsers: Vec::new(),
             notes: Vec::new(),
             attempts: Vec::new(),
             now: NOW,
@@ -179,11 +192,20 @@ impl World {
         self.set_aside.extend(effects.set_aside);
         self.notes.extend(effects.attempts.iter().copied());
         self.attempts.extend(effects.attempts.iter().map(|note| (note.slot, note.attempt)));
+        self.changes.extend(effects.changes);
         for (connection, batch) in effects.deliveries {
             assert!(!batch.is_empty(), "a delivery of nothing");
             for dispatch in batch {
                 self.inboxes.entry((connection, dispatch.subscription)).or_default().push(dispatch);
             }
+        }
+        for key in effects.browse_ends {
+            let browser =
+                self.browsers.iter().find(|browser| (browser.connection, browser.subscription) == key);
+            let browser = *browser.expect("a browser");
+            let shown = self.inboxes.get(&key).map_or(0, Vec::len);
+            assert!(self.browse_ends.iter().all(|(other, _)| *other != browser), "{browser:?} ended twice");
+            self.browse_ends.push((browser, shown));
         }
         for (ticket, outcome) in effects.confirmations {
             assert!(self.outcomes.insert(ticket, outcome).is_none(), "{ticket:?} confirmed twice");
@@ -324,6 +346,39 @@ impl World {
         let ticket = self.submit(connection, Command::OpenSubscription(Box::new(subscribe)));
         assert!(self.outcome(ticket).is_none_or(|outcome| *outcome == Ok(Confirmation::Done)));
         Consumer { connection, session, subscription }
+    }
+
+    /// A browser in session 1 of a connection, without credit.
+    #[track_caller]
+    pub(crate) fn browser(&mut self, connection: ConnectionKey, destination: &Destination) -> Consumer {
+        self.last_number += 1;
+        let (session, subscription) = (SessionId(1), SubscriptionId(self.last_number));
+        let browser = Consumer { connection, session, subscription };
+        self.browsers.push(browser);
+        let destination = destination.clone();
+        self.done(connection, Command::Browse { subscription, session, destination, selector: None });
+        browser
+    }
+
+    #[track_caller]
+    pub(crate) fn grant(&mut self, consumer: Consumer, credit: u32) {
+        let subscription = consumer.subscription;
+        self.done(consumer.connection, Command::Grant { subscription, credit });
+    }
+
+    /// Whether a browser has come to its end.
+    pub(crate) fn has_ended(&self, browser: Consumer) -> bool {
+        self.browse_ends.iter().any(|(ended, _)| *ended == browser)
+    }
+
+    /// A temporary queue of a connection.
+    #[track_caller]
+    pub(crate) fn temporary_queue(&mut self, connection: ConnectionKey) -> Destination {
+        self.last_number += 1;
+        let destination = temporary(DestinationKind::Queue, connection, self.last_number);
+        let created = self.ask(connection, Command::CreateTemporary { destination: destination.clone() });
+        assert_eq!(created, Ok(Confirmation::Created(destination.clone())));
+        destination
     }
 
     pub(crate) fn send(&mut self, connection: ConnectionKey, message: Message) -> Ticket {

@@ -73,7 +73,13 @@ impl DeliverySink for Sink {
                     buffer.end(End::Failed(error));
                 }
             }
-            Event::BrowseEnded { .. } | Event::DestinationChanged { .. } => {}
+            Event::BrowseEnded { subscription } => {
+                let buffers = self.buffers.read().unwrap_or_else(PoisonError::into_inner);
+                if let Some(buffer) = buffers.get(&subscription) {
+                    buffer.complete();
+                }
+            }
+            Event::DestinationChanged { .. } => {}
         }
     }
 }
@@ -89,6 +95,8 @@ pub(super) struct Buffer {
 struct BufferState {
     waiting: VecDeque<Dispatch>,
     epoch: u32,
+    /// Whether a browser has been sent all that there was.
+    is_complete: bool,
     end: Option<End>,
 }
 
@@ -124,6 +132,17 @@ impl Buffer {
             self.changed.notify_one();
         }
         Ok(dispatch)
+    }
+
+    /// Nothing more comes; what waits here is still to be taken.
+    fn complete(&self) {
+        lock(&self.state).is_complete = true;
+        self.wake_all();
+    }
+
+    /// Whether nothing more comes.
+    pub(super) fn is_complete(&self) -> bool {
+        lock(&self.state).is_complete
     }
 
     /// Why nothing more will come, if so.

@@ -69,6 +69,10 @@ impl Connection {
         Self { inner: Arc::clone(inner) }
     }
 
+    pub(super) fn inner(&self) -> &ConnectionInner {
+        &self.inner
+    }
+
     /// Its identity, the first part of the ids of the messages that are sent over it.
     #[must_use]
     pub fn id(&self) -> &ConnectionId {

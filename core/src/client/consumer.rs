@@ -17,7 +17,7 @@ use super::session::SessionInner;
 use super::{AcknowledgeMode, Delivery, Session};
 use crate::error::Error;
 use crate::id::SubscriptionId;
-use crate::provider::{Command, ProviderError};
+use crate::provider::Command;
 use crate::time::Timestamp;
 
 /// Receives messages. Dropping it closes it; what it had not handed over returns to its destination, uncounted.
@@ -172,12 +172,7 @@ impl Consumer {
             // Turns are given in the order of asking, so busy listeners of the session's other consumers hold up nothing.
             drop(session.listener_turn().take().await);
         }
-        match receipt.await {
-            // With its session or connection the subscription is gone already.
-            Ok(_) | Err(ProviderError::Unknown { .. }) => Ok(()),
-            Err(error) if error.ends_connection() => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        super::confirm_close(receipt).await
     }
 
     fn acknowledges(&self) -> bool {

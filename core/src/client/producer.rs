@@ -82,6 +82,9 @@ impl Producer {
     /// nothing. Dropped while it waits: outside a transaction the message may or may not be sent; inside one the
     /// transaction becomes rollback-only.
     ///
+    /// A send to a temporary destination that is gone is refused, and the transaction can still be committed: it is whole
+    /// without a message that nobody could get.
+    ///
     /// # Errors
     /// When the producer is closed or has no destination, memory stays full, or the broker refuses.
     pub async fn send(&self, message: &Message) -> Result<MessageId, Error> {
@@ -131,12 +134,7 @@ impl Producer {
             return Ok(());
         }
         let close = Command::CloseProducer { producer: self.identity.id };
-        match self.session.inner().connection().submit(close).await {
-            // With its session or connection the producer is gone already.
-            Ok(_) | Err(ProviderError::Unknown { .. }) => Ok(()),
-            Err(error) if error.ends_connection() => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        super::confirm_close(self.session.inner().connection().submit(close)).await
     }
 }
 

@@ -17,6 +17,10 @@ impl Model {
         {
             return Answer::Refused;
         }
+        if self.browsers.iter().any(|browser| browser.key == key) {
+            // There is nothing to settle, and it may be said all the same.
+            return Answer::Done;
+        }
         let Some(subscription) = self.subscription_mut(&key) else {
             // Any failed acknowledgement of a transaction makes it rollback-only.
             transaction.iter().for_each(|transaction| self.condemn(transaction));

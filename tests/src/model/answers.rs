@@ -4,6 +4,8 @@ use corriere_broker::machine::{BatchId, ConnectionKey, Ticket};
 use corriere_core::id::Xid;
 use corriere_core::provider::{Confirmation, ProviderError};
 
+use corriere_core::Destination;
+
 use super::{Judgement, violation};
 
 /// What a receipt must say.
@@ -13,6 +15,10 @@ pub enum Answer {
     Done,
     /// That a name is unknown on this connection.
     Unknown,
+    /// That the destination cannot be used so.
+    Invalid,
+    /// The name of a temporary destination.
+    Created(Destination),
     /// That memory stayed full.
     MemoryFull,
     /// That the store stayed full.
@@ -36,6 +42,8 @@ impl Answer {
         match self {
             Self::Done => matches!(outcome, Ok(Confirmation::Done)),
             Self::Unknown => matches!(outcome, Err(ProviderError::Unknown { .. })),
+            Self::Invalid => matches!(outcome, Err(ProviderError::InvalidDestination { .. })),
+            Self::Created(destination) => *outcome == Ok(Confirmation::Created(destination.clone())),
             Self::StoreFull => matches!(outcome, Err(ProviderError::StoreFull { .. })),
             Self::Prepared(must_commit) => {
                 *outcome == Ok(Confirmation::Prepared { must_commit: *must_commit })
@@ -65,6 +73,8 @@ enum State {
     Held,
     /// To be answered with success once the batches are durable that carry it.
     After(Vec<BatchId>),
+    /// To be answered with success, at the latest when nothing is being read back.
+    Read,
     /// Of a connection that ended: whatever is said to it, nobody hears it.
     Dropped,
 }
@@ -94,6 +104,11 @@ impl Tickets {
     /// `ticket` is to be answered with success, at the latest when the store has nothing more to do.
     pub(super) fn owe_eventually(&mut self, connection: ConnectionKey, ticket: Ticket) {
         self.set(connection, ticket, State::After(Vec::new()));
+    }
+
+    /// `ticket` is to be answered with success, at the latest when nothing is being read back.
+    pub(super) fn owe_when_read(&mut self, connection: ConnectionKey, ticket: Ticket) {
+        self.set(connection, ticket, State::Read);
     }
 
     /// An acknowledgement is confirmed when it is written: not before `batch` is complete.
@@ -144,22 +159,25 @@ impl Tickets {
             State::After(batches) if !batches.is_empty() => {
                 violation!("{ticket:?} is answered before {batches:?} are complete: {outcome:?}");
             }
-            State::After(_) if outcome.is_err() => {
+            State::After(_) | State::Read if outcome.is_err() => {
                 violation!("{ticket:?} must succeed, not {outcome:?}");
             }
-            State::Owed(_) | State::After(_) | State::Dropped => Ok(()),
+            State::Owed(_) | State::After(_) | State::Read | State::Dropped => Ok(()),
         }
     }
 
-    /// The end of a step. When the store `is_idle`, nothing may be left that waited for it.
-    pub(super) fn check(&self, is_idle: bool) -> Judgement {
+    /// The end of a step. When the store `is_idle`, or reads nothing back, nothing may be left that waited for that.
+    pub(super) fn check(&self, is_idle: bool, reads: bool) -> Judgement {
         for open in &self.0 {
             match &open.state {
                 State::Owed(answer) => violation!("{:?} is not answered {answer:?} in its step", open.ticket),
                 State::After(_) if is_idle => {
                     violation!("{:?} is not answered although the store is idle", open.ticket);
                 }
-                State::Held | State::After(_) | State::Dropped => {}
+                State::Read if !reads => {
+                    violation!("{:?} is not answered although nothing is being read back", open.ticket);
+                }
+                State::Held | State::After(_) | State::Read | State::Dropped => {}
             }
         }
         Ok(())

@@ -17,6 +17,7 @@ impl Model {
         self.now = self.now.max(now);
         self.acknowledging = None;
         self.takes_sends = false;
+        self.changes.clear();
         self.let_time_pass();
         if !matches!(input, Input::Tick) && !self.can_load {
             self.admit_parked();
@@ -70,6 +71,11 @@ impl Model {
                 self.sessions.push(Session { connection, id: *session });
                 Answer::Done
             }
+            Command::OpenProducer { destination: Some(to), .. }
+                if to.is_temporary() && !self.temporaries.iter().any(|there| there.destination == *to) =>
+            {
+                Answer::Invalid
+            }
             Command::OpenProducer { producer, session, .. } => {
                 let session = Session { connection, id: *session };
                 self.if_known(self.sessions.contains(&session), |model| {
@@ -84,6 +90,9 @@ impl Model {
                         .retain(|other| !(other.session.connection == connection && other.id == *producer));
                 })
             }
+            Command::OpenSubscription(subscribe) if !self.may_consume(connection, &subscribe.destination) => {
+                Answer::Invalid
+            }
             Command::OpenSubscription(subscribe) => {
                 if self.sessions.contains(&Session { connection, id: subscribe.session }) {
                     self.open_subscription(connection, subscribe);
@@ -91,7 +100,19 @@ impl Model {
                 }
                 Answer::Unknown
             }
+            Command::Browse { subscription, session, destination, .. } => {
+                self.open_browser(Session { connection, id: *session }, *subscription, destination)
+            }
+            Command::CreateTemporary { destination } => self.create_temporary(connection, destination),
+            Command::DeleteTemporary { destination } => self.delete_temporary(connection, destination),
+            Command::WatchEvents => {
+                self.watch(connection);
+                Answer::Done
+            }
             Command::Grant { subscription, credit } => {
+                if let Some(answer) = self.grant_to_browser(connection, *subscription, *credit) {
+                    return self.tickets.owe(connection, ticket, answer);
+                }
                 let subscription = self.open_subscription_mut(&(connection, *subscription));
                 subscription.map_or(Answer::Unknown, |subscription| {
                     subscription.granted += u64::from(*credit);
@@ -99,12 +120,20 @@ impl Model {
                 })
             }
             Command::Drain { subscription } => {
+                if self.drain_browser(connection, *subscription, ticket) {
+                    return;
+                }
                 let key = (connection, *subscription);
                 if let Some(subscription) = self.open_subscription_mut(&key) {
                     subscription.draining = subscription.granted;
                     return self.owe_when_served(key, ticket);
                 }
                 Answer::Unknown
+            }
+            Command::HandedOver { subscription, .. }
+                if self.browser_mut(connection, *subscription).is_some() =>
+            {
+                Answer::Done
             }
             Command::HandedOver { subscription, number, .. } => {
                 let subscription = self.subscription_mut(&(connection, *subscription));
@@ -118,6 +147,10 @@ impl Model {
                 let is_known = self.has_producer(connection, send.producer);
                 if transaction.as_ref().is_some_and(|key| self.open_transaction(connection, key).is_none()) {
                     Answer::Refused
+                } else if is_known && self.goes_nowhere(&send.message) {
+                    // It does its transaction no harm, as nobody could ever get it.
+                    self.lost_with_temporaries[0] += 1;
+                    Answer::Invalid
                 } else if is_known {
                     self.send(connection, ticket, send);
                     return;
@@ -128,7 +161,11 @@ impl Model {
             }
             Command::CloseSubscription { subscription, last_handed_over } => {
                 let key = (connection, *subscription);
-                if self.open_subscription_mut(&key).is_none() {
+                let browsers = self.browsers.len();
+                self.browsers.retain(|browser| browser.key != key);
+                if self.browsers.len() < browsers {
+                    Answer::Done
+                } else if self.open_subscription_mut(&key).is_none() {
                     Answer::Unknown
                 } else {
                     self.close_subscription(&key, *last_handed_over);
@@ -291,6 +328,7 @@ impl Model {
             };
             self.give_back_all(key, |_| true, true, &Death::Returned, &policy);
         }
+        self.browsers.retain(|browser| browser.session != *session);
         // What is locked by a transaction keeps its subscription in mind until the transaction ends.
         let entries = &self.entries;
         self.subscriptions.retain(|subscription| {
@@ -326,6 +364,7 @@ impl Model {
         for id in sessions {
             self.close_session(&Session { connection: key, id });
         }
+        self.end_temporaries_of(key);
         for connection in self.connections.iter_mut().filter(|connection| connection.key == key) {
             connection.is_open = false;
         }

@@ -19,6 +19,7 @@ impl Model {
             .flat_map(|(connection, batch)| {
                 batch.iter().map(|dispatch| ((*connection, dispatch.subscription), dispatch))
             })
+            .filter(|(key, _)| self.browsers.iter().all(|browser| browser.key != *key))
             .collect();
         while !left.is_empty() {
             let mut objection = None;

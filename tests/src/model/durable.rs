@@ -198,6 +198,9 @@ impl Durable {
             StoreOperation::Append { stored, queue, message, arrival, .. } => {
                 let row = Row::new(queue, message);
                 self.note_producer(operation);
+                if queue.is_temporary() {
+                    self.complain(format!("what is in a temporary destination is stored: {row:?}"));
+                }
                 let totals = self.totals_mut(queue);
                 totals.enqueued += u64::from(*arrival == Arrival::Sent);
                 if !message.headers().is_persistent() {

@@ -14,6 +14,8 @@ impl Model {
     /// # Errors
     /// The first rule that is broken.
     pub fn check(&mut self, effects: &Effects, machine: &Machine) -> Judgement {
+        self.check_changes(effects)?;
+        let before = if self.browsers.is_empty() { Vec::new() } else { self.entries.clone() };
         if effects.takes_sends != self.takes_sends {
             violation!(
                 "whether the store takes sends again: {}, expected {}",
@@ -45,12 +47,14 @@ impl Model {
         }
         self.match_entering(|_| true)?;
         self.check_deliveries(effects)?;
+        self.check_browsers(effects, &before)?;
         self.owe_served();
         for (ticket, outcome) in &effects.confirmations {
             self.tickets.answer(*ticket, outcome)?;
+            self.browser_is_drained(*ticket);
         }
         self.forget_closed_subscriptions();
-        self.tickets.check(self.batches.is_empty())?;
+        self.tickets.check(self.batches.is_empty(), !self.loading.is_empty())?;
         self.check_wake(effects.wake_at)?;
         self.check_quiescence()?;
         self.check_fairness()?;

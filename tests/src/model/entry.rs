@@ -95,7 +95,8 @@ impl Entry {
     /// Whether the store must know of it: persistent, and not of a subscription that ends with its connection.
     #[must_use]
     pub fn is_stored(&self) -> bool {
-        matches!(self.place, Place::Queue(_)) && self.message.headers().is_persistent()
+        matches!(&self.place, Place::Queue(queue) if !queue.is_temporary())
+            && self.message.headers().is_persistent()
     }
 
     /// Whether `subscription` has it, unsettled and not acknowledged within a transaction either.

@@ -142,7 +142,8 @@ impl Model {
         let source = entry.place.destination().clone();
         let is_kept = (entry.message.headers().is_persistent() || self.settings.dead_letter_non_persistent)
             && self.settings.dead_letters != DeadLetters::Discard
-            && !entry.place.holds_dead_letters();
+            && !entry.place.holds_dead_letters()
+            && !source.is_temporary();
         let has_expired = matches!(cause, Death::Expired);
         let counts = self.count(&source);
         match (has_expired, is_kept) {

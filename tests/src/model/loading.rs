@@ -26,8 +26,8 @@ impl Model {
             }
             self.loading.push(*stored);
         }
-        // Up to 64 for each queue that the histories have, and one for each consumer.
-        if self.loading.len() > 300 {
+        // Up to 64 for each queue that the histories have, one for each consumer, and 16 for each browser.
+        if self.loading.len() > 300 + 16 * self.browsers.len() {
             violation!("{} messages are read back at once", self.loading.len());
         }
         for aside in &effects.set_aside {

@@ -318,7 +318,7 @@ impl Model {
             if let Some(transaction) = self.transaction_mut(&key_of(connection, &id)) {
                 transaction.sends.push(TransactedSend { message, instance, stored: None, is_written: false });
             }
-        } else if message.headers().is_persistent() && !destination.is_topic() {
+        } else if is_stored(&message) {
             // Visible and confirmed when it is durable.
             self.tickets.hold(connection, ticket);
             let origin = Origin::Sent(Box::new(parked));

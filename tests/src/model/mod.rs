@@ -9,6 +9,7 @@
 
 mod acknowledge;
 mod answers;
+mod browsers;
 mod checks;
 mod commands;
 mod deliveries;
@@ -21,6 +22,7 @@ mod memory;
 mod resends;
 mod restart;
 mod session;
+mod temporaries;
 mod transactions;
 
 use std::sync::Arc;
@@ -31,11 +33,14 @@ use corriere_broker::{Counts, Settings};
 use corriere_core::{Destination, Timestamp};
 
 pub use answers::Answer;
+pub use browsers::Browser;
 pub use durable::Durable;
 pub use entry::{DeadLetter, Death, Entry, Holder, Place, SubscriptionKey, TransactionKey, id_of, key_of};
 pub use session::{
     Connection, End, Entering, Origin, Parked, Producer, Session, Subscription, TransactedSend, Transaction,
 };
+
+pub use temporaries::Temporary;
 
 use answers::Tickets;
 use checks::Run;
@@ -71,6 +76,13 @@ pub struct Model {
     sessions: Vec<Session>,
     producers: Vec<Producer>,
     subscriptions: Vec<Subscription>,
+    browsers: Vec<Browser>,
+    /// Drains of browsers that are not answered.
+    browser_drains: Vec<(Ticket, SubscriptionKey)>,
+    temporaries: Vec<Temporary>,
+    /// Who is told of them, and what each is to be told in this step.
+    watchers: Vec<ConnectionKey>,
+    changes: Vec<(ConnectionKey, Destination, bool)>,
     transactions: Vec<Transaction>,
     entries: Vec<Entry>,
     entering: Vec<Entering>,
@@ -113,6 +125,8 @@ pub struct Model {
     resent: u64,
     restarts: u64,
     prepared_over_restarts: u64,
+    shown: [u64; 3],
+    lost_with_temporaries: [u64; 3],
 }
 
 impl Model {
@@ -126,6 +140,11 @@ impl Model {
             sessions: Vec::new(),
             producers: Vec::new(),
             subscriptions: Vec::new(),
+            browsers: Vec::new(),
+            browser_drains: Vec::new(),
+            temporaries: Vec::new(),
+            watchers: Vec::new(),
+            changes: Vec::new(),
             transactions: Vec::new(),
             entries: Vec::new(),
             entering: Vec::new(),
@@ -159,6 +178,8 @@ impl Model {
             resent: 0,
             restarts: 0,
             prepared_over_restarts: 0,
+            shown: [0; 3],
+            lost_with_temporaries: [0; 3],
         }
     }
 

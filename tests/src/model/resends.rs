@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use corriere_core::Message;
+use corriere_core::{Destination, Message};
 
 use super::entry::{id_of, key_of};
 use super::session::{Origin, Parked, TransactedSend};
@@ -83,5 +83,6 @@ impl Model {
 /// Whether the store keeps what is sent.
 pub(super) fn is_stored(message: &Message) -> bool {
     let headers = message.headers();
-    headers.is_persistent() && headers.destination.as_ref().is_some_and(|destination| !destination.is_topic())
+    let is_lasting = |to: &Destination| !to.is_topic() && !to.is_temporary();
+    headers.is_persistent() && headers.destination.as_ref().is_some_and(is_lasting)
 }

@@ -31,6 +31,11 @@ impl Model {
         self.sessions.clear();
         self.producers.clear();
         self.subscriptions.clear();
+        self.browsers.clear();
+        self.browser_drains.clear();
+        self.temporaries.clear();
+        self.watchers.clear();
+        self.counts.retain(|(counted, _)| !counted.is_temporary());
         self.transactions.clear();
         self.entries.clear();
         self.entering.clear();

@@ -136,16 +136,12 @@ impl Model {
 
     /// Whether an end changes what is stored.
     pub(super) fn needs_the_store(&self, key: &TransactionKey) -> bool {
-        let sends = self
+        let has_stored_send = self
             .transactions
             .iter()
             .filter(|transaction| transaction.key == *key)
             .flat_map(|transaction| &transaction.sends)
-            .map(|send| send.message.headers());
-        let has_stored_send = sends.into_iter().any(|headers| {
-            headers.is_persistent()
-                && headers.destination.as_ref().is_some_and(|destination| !destination.is_topic())
-        });
+            .any(|send| is_stored(&send.message));
         has_stored_send || self.entries.iter().any(|entry| entry.is_locked_by(key) && entry.is_stored())
     }
 
@@ -173,6 +169,10 @@ impl Model {
             self.tickets.owe_if_heard(ticket, &Answer::Done);
         }
         for send in transaction.sends {
+            if self.goes_nowhere(&send.message) {
+                self.lost_with_temporaries[1] += 1;
+                continue;
+            }
             let destination =
                 send.message.headers().destination.clone().expect("a message at the seam has one");
             self.publish(&destination, &send.message, (send.instance, send.stored), transaction.origin);

@@ -1,6 +1,7 @@
 //! Sessions: one line of work, its transaction and what it has not settled.
 
 mod closing;
+mod opening;
 mod sending;
 mod settlement;
 mod transaction;
@@ -10,18 +11,18 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use self::settlement::HandedOver;
-use super::buffer::{Buffer, lock};
 use super::connection::ConnectionInner;
 use super::handler::{Handlers, ListenerTurn};
 use super::producer::ProducerIdentity;
-use super::{Connection, Consumer, Producer, SendOptions};
+use super::{Connection, Producer, SendOptions};
 use crate::destination::Destination;
 use crate::error::Error;
 use crate::id::{MessageId, SessionId, SubscriptionId, TransactionId};
 use crate::message::Message;
-use crate::provider::{AckKind, Cause, Command, Credit, Receipt, Subscribe};
+use crate::provider::{AckKind, Cause, Receipt};
 
 pub use crate::provider::SessionMode as AcknowledgeMode;
+pub use opening::ConsumerOptions;
 
 /// A session: one line of work whose calls are serialised. Clones are the same session; dropping the last clone and
 /// all that it made (consumers, producers, deliveries) closes it, which rolls a transaction back.
@@ -121,56 +122,6 @@ impl Session {
         Ok(producer)
     }
 
-    /// Makes a consumer. The prefetch is the destination's option `consumer.prefetchSize`, else the factory's, else 100
-    /// for a queue and 1000 for a topic. When this returns, what waited at the destination is in the consumer's
-    /// buffer. Dropping the future leaves none behind.
-    ///
-    /// # Errors
-    /// [`Error::IllegalState`] when closed, or what the provider refuses.
-    pub async fn create_consumer(&self, destination: &Destination) -> Result<Consumer, Error> {
-        let prefetch = destination
-            .consumer_prefetch()
-            .unwrap_or_else(|| self.inner.connection.factory().prefetch_for(destination));
-        self.create_consumer_with_prefetch(destination, prefetch).await
-    }
-
-    /// Makes a consumer with this prefetch instead; 0 pulls each message when it is asked for.
-    ///
-    /// # Errors
-    /// As [`Session::create_consumer`].
-    pub async fn create_consumer_with_prefetch(
-        &self,
-        destination: &Destination,
-        prefetch: u32,
-    ) -> Result<Consumer, Error> {
-        self.inner.check_open("create_consumer")?;
-        let inner = &self.inner;
-        let id = SubscriptionId(inner.connection.next_number());
-        let buffer = Arc::new(Buffer::default());
-        let report_after = match inner.mode {
-            AcknowledgeMode::Auto | AcknowledgeMode::DupsOk => None,
-            AcknowledgeMode::Client | AcknowledgeMode::Individual | AcknowledgeMode::Transacted => {
-                (prefetch > 0).then(|| u64::from(prefetch.div_ceil(2)))
-            }
-        };
-        let handed_over = HandedOver::nothing(Arc::clone(&buffer), report_after);
-        lock(&inner.state).subscriptions.insert(id, handed_over);
-        inner.connection.sink().add(id, Arc::clone(&buffer));
-        let consumer = Consumer::new(self.clone(), id, buffer, prefetch == 0);
-        let subscribe = Subscribe {
-            subscription: id,
-            session: inner.id,
-            destination: destination.clone(),
-            credit: credit(inner.mode, prefetch),
-            selector: None,
-            no_local: false,
-            durable_name: None,
-            redelivery: inner.connection.factory().redelivery().cloned(),
-        };
-        inner.connection.submit(Command::OpenSubscription(Box::new(subscribe))).await?;
-        Ok(consumer)
-    }
-
     /// Sends over the session's own producer. See [`Producer::send`].
     ///
     /// # Errors
@@ -252,20 +203,6 @@ impl Session {
         }
         self.inner.close().await
     }
-}
-
-fn credit(mode: AcknowledgeMode, prefetch: u32) -> Credit {
-    if prefetch == 0 {
-        return Credit::Explicit;
-    }
-    let extension = match mode {
-        // Acknowledged one by one as they are handed over, so that nothing is ever both handed over and unsettled.
-        AcknowledgeMode::Auto | AcknowledgeMode::DupsOk => Some(0),
-        AcknowledgeMode::Client | AcknowledgeMode::Individual => Some(prefetch.div_ceil(2)),
-        // A transaction larger than the window must not wait for itself.
-        AcknowledgeMode::Transacted => None,
-    };
-    Credit::Window { prefetch, extension }
 }
 
 async fn confirm_all(receipts: Vec<Receipt>) -> Result<(), Error> {

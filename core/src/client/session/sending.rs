@@ -13,7 +13,7 @@ use crate::destination::Destination;
 use crate::error::Error;
 use crate::id::{MessageId, ProducerId, TransactionId};
 use crate::message::Message;
-use crate::provider::{Command, Receipt, SendMessage};
+use crate::provider::{Command, ProviderError, Receipt, SendMessage};
 
 /// After so many sends of its tasks a thread runs others.
 const UNINTERRUPTED: u32 = 8;
@@ -81,7 +81,10 @@ impl SessionInner {
                 Ok(id)
             }
             Err(error) => {
-                unfinished.failure = Some(error.to_string());
+                // What goes to a temporary destination that is gone nobody could get: the transaction is whole without it.
+                let is_gone =
+                    destination.is_temporary() && matches!(error, ProviderError::InvalidDestination { .. });
+                unfinished.failure = (!is_gone).then(|| error.to_string());
                 Err(error.into())
             }
         }
