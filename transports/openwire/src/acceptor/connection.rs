@@ -227,8 +227,8 @@ impl Connection {
     /// The provider's side.
     pub(super) fn provider(&self) -> Result<Arc<dyn ProviderConnection>, Refusal> {
         match &self.introduced {
-            Some(introduced) if !self.is_closed => Ok(Arc::clone(&introduced.provider)),
-            Some(_) => Err(Refusal::illegal_state("the connection is closed")),
+            _ if self.is_closed => Err(Refusal::illegal_state("the connection is closed")),
+            Some(introduced) => Ok(Arc::clone(&introduced.provider)),
             None => Err(Refusal::illegal_state(
                 "the connection was not introduced; expected ConnectionInfo before anything else",
             )),

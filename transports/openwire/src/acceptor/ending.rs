@@ -46,8 +46,13 @@ impl Connection {
         let peer = self.peer;
         let mut farewell = self.shared.options.farewell;
         let mut refusal = None;
+        // Bytes that nobody has read when a socket closes may take with them what was written last.
+        let mut is_sent_away = true;
         match ending {
-            Ending::Left => tracing::debug!(%peer, "a peer has left"),
+            Ending::Left => {
+                is_sent_away = false;
+                tracing::debug!(%peer, "a peer has left");
+            }
             Ending::Broken(LinkError::Closed) if self.introduced.is_none() => {
                 tracing::debug!(%peer, "a peer has left");
             }
@@ -79,9 +84,14 @@ impl Connection {
         }
         self.leave();
         self.deliveries.outbox.close();
-        let written = async { while writer.join_next().await.is_some() {} };
-        // Bytes that nobody has read when a socket closes may take with them what was written last.
-        let _ = timeout(farewell, async { tokio::join!(written, reader.discard()) }).await;
+        let rest = async {
+            while writer.join_next().await.is_some() {}
+            if is_sent_away {
+                reader.discard().await;
+            }
+        };
+        // Whether the peer has read it all is its own affair.
+        let _ = timeout(farewell, rest).await;
     }
 
     /// Tells the peer, unasked.

@@ -1,0 +1,173 @@
+//! What is refused, and how that is said to one who does not wait for an answer.
+
+use corriere_core::Message;
+use corriere_openwire::negotiation::Preferences;
+use corriere_openwire::structures::{
+    self as wire, BrokerInfo, ConnectionControl, ConsumerControl, ConsumerInfo, ControlCommand,
+    DestinationInfo, DestinationOperation, FlushCommand, JournalTrace, MessageKind, ProducerAck,
+    ProducerInfo, Response,
+};
+
+use crate::peer::{Peer, queue, topic};
+use crate::server::Server;
+
+#[tokio::test]
+async fn what_fails_without_an_answer_is_an_error_and_the_connection_goes_on() {
+    let server = Server::start().await;
+    let orders = queue("orders");
+    let mut peer = server.client().await;
+    peer.send_first(&orders, &[]).await;
+
+    let message = peer.text(&queue("a,b"), "x", true);
+    peer.tell(message).await;
+    let (class, text) = peer.error().await;
+    assert_eq!(class, "javax.jms.InvalidDestinationException");
+    assert!(text.contains("several destinations in one are not offered yet"), "{text}");
+
+    let mut damaged = peer.text(&orders, "x", true);
+    damaged.content = Some(bytes::Bytes::from_static(&[0, 0, 0, 9]));
+    peer.tell(damaged).await;
+    assert_eq!(peer.error().await.0, "javax.jms.MessageFormatException");
+
+    let blob = wire::Message { kind: MessageKind::Blob, ..peer.text(&orders, "x", true) };
+    peer.tell(blob).await;
+    assert_eq!(peer.error().await.0, "javax.jms.MessageFormatException");
+
+    let nameless = wire::Message { message_id: None, ..peer.text(&orders, "x", true) };
+    peer.tell(nameless).await;
+    assert_eq!(peer.error().await.0, "javax.jms.InvalidDestinationException");
+
+    peer.tell(Peer::removal(peer.session_id(9), -1)).await;
+    assert_eq!(peer.error().await.0, "javax.jms.IllegalStateException");
+    peer.send(&orders, &["x"]).await;
+    assert_eq!(server.counts(&orders).enqueued, 1);
+}
+
+#[tokio::test]
+async fn what_a_consumer_cannot_have_is_refused_by_name() {
+    let server = Server::start().await;
+    let mut peer = server.client().await;
+    peer.session(1).await;
+    let orders = queue("orders");
+    let plain = peer.consumer_info((1, 1), &orders, 10);
+    let cases = [
+        (
+            ConsumerInfo { selector: Some("a = 1".into()), ..plain.clone() },
+            "javax.jms.InvalidSelectorException",
+            "selectors are not offered yet",
+        ),
+        (
+            ConsumerInfo { subscription_name: Some("s".into()), ..plain.clone() },
+            "javax.jms.JMSException",
+            "durable subscriptions are not offered yet",
+        ),
+        (
+            ConsumerInfo { exclusive: true, ..plain.clone() },
+            "javax.jms.JMSException",
+            "exclusive consumers are not offered yet",
+        ),
+        (
+            ConsumerInfo { destination: Some(topic("a.>")), ..plain.clone() },
+            "javax.jms.InvalidDestinationException",
+            "wildcards are not offered yet",
+        ),
+        (
+            ConsumerInfo { destination: Some(queue("a,b")), ..plain.clone() },
+            "javax.jms.InvalidDestinationException",
+            "several destinations in one are not offered yet",
+        ),
+        (
+            ConsumerInfo { destination: None, ..plain.clone() },
+            "javax.jms.InvalidDestinationException",
+            "the consumer names no destination",
+        ),
+        (
+            peer.consumer_info((2, 1), &orders, 10),
+            "javax.jms.IllegalStateException",
+            "there is no session 2; expected SessionInfo before",
+        ),
+    ];
+    for (info, expected, reason) in cases {
+        let (class, message) = peer.refused(info).await;
+        assert_eq!(class, expected, "{message}");
+        assert!(message.ends_with(reason), "{message}");
+    }
+    // None of them is there.
+    peer.request(ConsumerInfo { selector: Some("".into()), ..plain }).await;
+    let producer = ProducerInfo {
+        producer_id: peer.producer_id(1, 1),
+        destination: Some(queue("a.*")),
+        ..Default::default()
+    };
+    assert_eq!(peer.refused(producer).await.0, "javax.jms.InvalidDestinationException");
+}
+
+#[tokio::test]
+async fn what_means_nothing_to_us_is_taken_and_what_is_no_command_refused() {
+    let server = Server::start().await;
+    let mut peer = server.client().await;
+    peer.request(ControlCommand { command: Some("shutdown".into()), ..Default::default() }).await;
+    peer.request(ConnectionControl { exit: true, close: true, ..Default::default() }).await;
+    peer.request(ConsumerControl { close: true, ..Default::default() }).await;
+    peer.request(ProducerAck::default()).await;
+    peer.request(BrokerInfo::default()).await;
+    peer.request(FlushCommand::default()).await;
+    let create = DestinationInfo { destination: Some(queue("orders")), ..Default::default() };
+    peer.request(create.clone()).await;
+    let remove = DestinationInfo { operation_type: DestinationOperation::Remove, ..create };
+    let (class, message) = peer.refused(remove).await;
+    assert_eq!(class, "javax.jms.JMSException");
+    assert!(message.starts_with("queue://orders is not removed"), "{message}");
+    peer.tell(Response::default()).await;
+    assert_eq!(peer.error().await.1, "Response is nothing that a broker can be asked");
+    peer.tell(JournalTrace::default()).await;
+    assert_eq!(peer.error().await.0, "java.io.IOException");
+    peer.session(1).await;
+    peer.producer(1, 1).await;
+}
+
+/// A peer whose frames may have 2,000 bytes at most.
+async fn narrow(server: &Server) -> Peer {
+    let preferences = Preferences { maximum_frame_size: 2_000, ..Preferences::default() };
+    let (mut peer, _) = Peer::greet_with(server.acceptor.local_address(), &preferences).await;
+    peer.introduce().await;
+    peer.session(1).await;
+    peer
+}
+
+#[tokio::test]
+async fn a_message_that_cannot_be_written_for_its_consumer_becomes_a_dead_letter_and_the_next_one_comes() {
+    let server = Server::start().await;
+    let orders = queue("orders");
+    let large = "x".repeat(5_000);
+    let mut sender = server.client().await;
+    sender.send_first(&orders, &["small", &large, "smaller"]).await;
+    let mut peer = narrow(&server).await;
+    peer.consumer((1, 1), &orders, 10).await;
+    let dispatches = peer.dispatches(&["small", "smaller"]).await;
+    peer.request(Peer::ack(wire::AckType::Standard, &dispatches[0], &dispatches[1], None)).await;
+    // Nobody has it, and it is not lost.
+    sender.consumer((1, 1), &queue("DLQ.orders"), 10).await;
+    let dead = sender.dispatches(&[&large]).await.remove(0);
+    let dead: Message = dead.message.unwrap().to_core(Default::default()).unwrap();
+    let cause: String = dead.property("dlqDeliveryFailureCause").unwrap().unwrap();
+    assert!(cause.contains("larger than the 2000 that were agreed on"), "{cause}");
+}
+
+#[tokio::test]
+async fn a_dead_letter_that_cannot_be_written_waits_for_another_consumer() {
+    let server = Server::start().await;
+    let dead = queue("DLQ.orders");
+    let large = "x".repeat(5_000);
+    let mut sender = server.client().await;
+    sender.send_first(&dead, &[&large]).await;
+    let mut peer = narrow(&server).await;
+    peer.consumer((1, 1), &dead, 10).await;
+    assert!(peer.is_silent().await);
+    server.until_waiting(&dead, 1).await;
+    drop(peer);
+    // It is not tried again and again.
+    server.clock.advance(std::time::Duration::from_secs(1));
+    sender.consumer((1, 1), &dead, 10).await;
+    sender.dispatches(&[&large]).await;
+}

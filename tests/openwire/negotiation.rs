@@ -1,0 +1,151 @@
+//! Who is not spoken to, and what they are told.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use corriere_openwire::acceptor::AcceptorOptions;
+use corriere_openwire::negotiation::Preferences;
+use corriere_openwire::primitive::PrimitiveMap;
+use corriere_openwire::structures::{SessionInfo, WireFormatInfo};
+use corriere_openwire::{Structure, redelivery};
+use tokio::io::AsyncWriteExt;
+
+use crate::peer::{Peer, queue, words};
+use crate::server::{Server, settings};
+
+/// What a peer is told that says this instead of what is expected, and that it is closed then.
+async fn told(server: &Server, said: &[u8]) -> (String, String) {
+    let mut peer = Peer::connect(server.acceptor.local_address()).await;
+    peer.stream.write_all(said).await.unwrap();
+    assert!(matches!(peer.next().await, Structure::WireFormatInfo(_)), "ours comes first in any case");
+    let error = peer.error().await;
+    assert!(peer.rest().await.is_empty());
+    error
+}
+
+fn frame(structure: &Structure) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    corriere_openwire::WireFormat::default().encode(structure, &mut bytes).unwrap();
+    bytes
+}
+
+#[tokio::test]
+async fn a_peer_that_is_too_old_or_no_peer_at_all_is_told_so_and_closed() {
+    let server = Server::start().await;
+    let old = WireFormatInfo::new(8, &PrimitiveMap::default()).unwrap();
+    let (class, message) = told(&server, &frame(&old.into())).await;
+    assert_eq!(class, "java.io.IOException");
+    assert_eq!(message, "the peer speaks version 8 of OpenWire; expected at least 9");
+
+    let mut bad_magic = frame(&Preferences::default().info().unwrap().into());
+    bad_magic[5] = b'B';
+    let (_, message) = told(&server, &bad_magic).await;
+    assert_eq!(message, "WireFormatInfo.magic, byte 1: it does not begin with the word `ActiveMQ`");
+
+    let (_, message) = told(&server, &frame(&SessionInfo::default().into())).await;
+    assert_eq!(message, "the peer began with SessionInfo; expected its wire format (WireFormatInfo)");
+
+    let (_, message) = told(&server, b"GET / HTTP/1.1\r\n\r\n").await;
+    assert!(message.starts_with("the peer announces a frame of 1195725856 bytes"), "{message}");
+}
+
+#[tokio::test]
+async fn a_peer_that_encodes_tightly_although_that_was_declined_is_told_where() {
+    let server = Server::start().await;
+    let mut peer = server.peer().await;
+    // SessionInfo 1 with an answer, tight: its flags stand behind a length, which is no flag of the loose form.
+    peer.stream.write_all(&[0, 0, 0, 8, 4, 1, 0b111, 0, 0, 0, 1, 121]).await.unwrap();
+    let (class, message) = peer.error().await;
+    assert_eq!(class, "java.io.IOException");
+    assert!(message.starts_with("SessionInfo."), "{message}");
+    assert!(peer.rest().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_peer_that_says_nothing_is_told_what_was_expected() {
+    let options = "?wireFormat.maxInactivityDurationInitalDelay=20";
+    let server = Server::with(options, settings(), AcceptorOptions::default()).await;
+    let (_, message) = told(&server, b"").await;
+    assert_eq!(message, "the peer did not send its wire format (WireFormatInfo) within 20ms");
+}
+
+#[tokio::test]
+async fn a_newer_peer_is_spoken_to_in_twelve_and_an_older_one_in_its_own_version() {
+    let server = Server::start().await;
+    for (version, spoken) in [(13, 12), (12, 12), (9, 9)] {
+        let mut peer = Peer::connect(server.acceptor.local_address()).await;
+        let ours = Preferences::default().info().unwrap();
+        let info = WireFormatInfo { version, ..ours };
+        peer.put(&info.clone().into()).await;
+        let Structure::WireFormatInfo(theirs) = peer.next().await else { panic!("it comes first") };
+        assert_eq!(theirs.version, 12);
+        assert!(redelivery::is_spoken_by(&theirs.properties().unwrap()));
+        peer.format = Preferences::default().negotiate(&info).unwrap().format;
+        assert_eq!(peer.format.version.number(), spoken);
+        assert!(matches!(peer.next().await, Structure::BrokerInfo(_)));
+        peer.introduce().await;
+        peer.send_first(&queue("orders"), &["x"]).await;
+        let consumer = peer.consumer((1, 1), &queue("orders"), 1).await;
+        let dispatch = peer.dispatches(&["x"]).await.remove(0);
+        assert_eq!(dispatch.consumer_id, consumer);
+        peer.settle(&dispatch).await;
+        peer.request(Peer::removal(consumer, -1)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_silent_peer_is_closed_and_one_that_keeps_its_word_is_not() {
+    let options = "?wireFormat.maxInactivityDuration=200";
+    let server = Server::with(options, settings(), AcceptorOptions::default()).await;
+    let silent = async {
+        let mut silent = server.peer().await;
+        let last = silent.rest().await.pop();
+        let Some(Structure::ConnectionError(error)) = last else { panic!("it is told: {last:?}") };
+        assert_eq!(words(error.exception).1, "the peer was silent for 200ms, longer than was agreed on");
+    };
+    let speaking = async {
+        let mut speaking = server.client().await;
+        for _ in 0..10 {
+            // Ours comes when nothing else is written, and is answered by theirs.
+            let ours = speaking.read().await;
+            assert!(matches!(ours, Some(Structure::KeepAliveInfo(_))), "{ours:?}");
+            speaking.put(&Structure::KeepAliveInfo(Box::default())).await;
+        }
+        let asks =
+            corriere_openwire::structures::KeepAliveInfo { response_required: true, ..Default::default() };
+        speaking.put(&asks.into()).await;
+        let answer = speaking.read().await;
+        assert_eq!(answer, Some(Structure::KeepAliveInfo(Box::default())), "it is answered by another one");
+    };
+    tokio::join!(silent, speaking);
+}
+
+#[tokio::test]
+async fn a_refused_peer_is_named_in_the_log() {
+    #[derive(Clone, Default)]
+    struct Log(Arc<Mutex<Vec<u8>>>);
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).finish();
+    // The runtime of this test has no other thread.
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let server = Server::start().await;
+    let mut peer = Peer::connect(server.acceptor.local_address()).await;
+    let address = peer.stream.local_addr().unwrap();
+    peer.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    peer.rest().await;
+    let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let line = text.lines().find(|line| line.contains("a connection is refused")).unwrap();
+    assert!(line.contains("WARN") && line.contains(&address.to_string()), "{line}");
+    tokio::time::sleep(Duration::ZERO).await;
+}

@@ -1,0 +1,131 @@
+//! Peers that send more than there is room for, or ask and do not read.
+
+use std::time::Duration;
+
+use corriere_broker::Settings;
+use corriere_openwire::Structure;
+use corriere_openwire::acceptor::{AcceptorOptions, Bounds};
+use corriere_openwire::structures::{AckType, FlushCommand, MessageDispatch};
+use tokio::io::AsyncWriteExt;
+
+use crate::peer::{Peer, queue, words};
+use crate::server::{Server, settings};
+
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// A broker with little memory, whose peers may park little.
+async fn small() -> Server {
+    let settings = Settings { memory_limit: 40_000, send_deadline: DEADLINE, ..settings() };
+    let bounds = Bounds { parked: 20_000, ..Bounds::default() };
+    Server::with("", settings, AcceptorOptions { bounds, ..AcceptorOptions::default() }).await
+}
+
+/// A peer that has filled the memory, and one of the messages in its hands.
+async fn full(server: &Server) -> (Peer, MessageDispatch) {
+    let mut peer = server.client().await;
+    peer.send_first(&queue("orders"), &[]).await;
+    peer.consumer((1, 1), &queue("orders"), 1).await;
+    let text = "x".repeat(10_000);
+    for _ in 0..3 {
+        let message = peer.text(&queue("orders"), &text, false);
+        peer.request(message).await;
+    }
+    let dispatch = peer.dispatch().await;
+    (peer, dispatch)
+}
+
+/// Sends messages of more than 10,000 bytes without waiting.
+async fn park(peer: &mut Peer, count: usize) {
+    for _ in 0..count {
+        let message = peer.text(&queue("orders"), &"y".repeat(10_000), false);
+        peer.tell(message).await;
+    }
+}
+
+#[tokio::test]
+async fn one_way_sends_that_wait_stop_the_reading_until_there_is_room() {
+    let server = small().await;
+    let (mut other, dispatch) = full(&server).await;
+    let mut peer = server.client().await;
+    peer.send_first(&queue("orders"), &[]).await;
+    park(&mut peer, 1).await;
+    peer.request(FlushCommand::default()).await;
+    park(&mut peer, 2).await;
+    let flush = peer.begin(FlushCommand::default()).await;
+    assert!(peer.is_silent().await, "it is not read any more");
+    // Others are not held up, and free the memory.
+    other.settle(&dispatch).await;
+    for _ in 0..3 {
+        let dispatch = other.dispatch().await;
+        other.settle(&dispatch).await;
+    }
+    assert!(matches!(peer.answer(flush).await, Structure::Response(_)));
+    server.until("all of it", |_| server.counts(&queue("orders")).enqueued == 6).await;
+}
+
+#[tokio::test]
+async fn past_the_deadline_a_peer_that_parked_too_much_is_closed_after_its_acknowledgements() {
+    let server = small().await;
+    let (mut peer, dispatch) = full(&server).await;
+    park(&mut peer, 3).await;
+    // It would make room, and is behind what there is no room for.
+    peer.tell(Peer::ack(AckType::Standard, &dispatch, &dispatch, None)).await;
+    assert!(peer.is_silent().await);
+    assert_eq!(server.counts(&queue("orders")).acknowledged, 0);
+    server.clock.advance(DEADLINE);
+    let rest = peer.rest().await;
+    let Some(Structure::ConnectionError(error)) = rest.last() else { panic!("it is told: {rest:?}") };
+    let (class, message) = words(error.exception.clone());
+    assert_eq!(class, "javax.jms.ResourceAllocationException");
+    assert!(message.contains("waited 30s for memory"), "{message}");
+    assert_eq!(server.counts(&queue("orders")).acknowledged, 1);
+}
+
+#[tokio::test]
+async fn past_the_deadline_a_peer_that_parked_little_is_told_and_goes_on() {
+    let server = small().await;
+    let (mut peer, dispatch) = full(&server).await;
+    park(&mut peer, 1).await;
+    peer.request(FlushCommand::default()).await;
+    server.clock.advance(DEADLINE);
+    let (class, _) = peer.error().await;
+    assert_eq!(class, "javax.jms.ResourceAllocationException");
+    peer.settle(&dispatch).await;
+    peer.dispatch().await;
+}
+
+#[tokio::test]
+async fn a_send_that_asks_for_an_answer_has_it_at_the_deadline_and_others_meanwhile() {
+    let server = small().await;
+    let (mut peer, dispatch) = full(&server).await;
+    let message = peer.text(&queue("orders"), &"y".repeat(10_000), true);
+    let send = peer.begin(message).await;
+    // Answers come as they are ready.
+    peer.request(FlushCommand::default()).await;
+    server.clock.advance(DEADLINE);
+    let Structure::ExceptionResponse(refused) = peer.answer(send).await else { panic!("it is refused") };
+    assert_eq!(words(refused.exception).0, "javax.jms.ResourceAllocationException");
+    peer.settle(&dispatch).await;
+}
+
+#[tokio::test]
+async fn a_peer_that_asks_and_does_not_read_is_not_read_any_more() {
+    let bounds = Bounds { unwritten: 100, ..Bounds::default() };
+    let server = Server::with("", settings(), AcceptorOptions { bounds, ..AcceptorOptions::default() }).await;
+    let mut peer = server.client().await;
+    let mut flush = Vec::new();
+    let asks = FlushCommand { command_id: 7, response_required: true };
+    peer.format.encode(&asks.into(), &mut flush).unwrap();
+    let many = flush.repeat(1_000);
+    let mut asked = 0;
+    // Until the sockets of both sides are full, which takes some megabytes.
+    while let Ok(written) =
+        tokio::time::timeout(Duration::from_millis(500), peer.stream.write_all(&many)).await
+    {
+        written.unwrap();
+        asked += many.len() / flush.len();
+        assert!(asked < 10_000_000, "it is read on and on");
+    }
+    let mut other = server.client().await;
+    other.send_first(&queue("orders"), &["others are not disturbed"]).await;
+}
