@@ -1,5 +1,7 @@
 //! Programs as people write them: what one side sends, the other sees, to the last property.
 
+use std::time::Duration;
+
 use corriere::core::message::{Body, MapBody, StreamBody, Value};
 use corriere::core::{DeliveryMode, Destination, Message};
 
@@ -211,4 +213,42 @@ async fn a_spring_application_runs() {
     let expected = "listener got hello\nreply re:hello\nbrowse app.browsed 1\nmap {k=1}\nOK\n";
     assert_eq!(output, expected);
     peer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Java; `cargo xtask test interop` runs it"]
+async fn what_java_sent_is_there_when_the_broker_starts_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = format!("data_directory = {:?}", directory.path().to_str().unwrap());
+    let peer = Peer::start("java-restart", &data).await;
+    run("JmsSender", &[peer.url(), "ActiveMQ.Demo"]).await.well();
+    peer.stop().await;
+
+    let peer = Peer::start("java-restart", &data).await;
+    let counts = peer.counts("ActiveMQ.Demo");
+    assert_eq!((counts.recovered, counts.pending), (1, 1), "{counts:?}");
+    // Of the six the last one only is persistent.
+    let received = run("JmsReceiver", &[peer.url(), "ActiveMQ.Demo", "1"]).await.well();
+    let first: String =
+        SENT.split_inclusive('\n').take_while(|line| *line != "text ActiveMQ Text Message!\n").collect();
+    assert_eq!(received, first + "receiver test stop\n");
+    peer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs Java; `cargo xtask test interop` runs it"]
+async fn a_broker_that_stops_does_not_wait_for_its_clients_and_they_hear_of_it() {
+    let peer = Peer::start("stopping-under-java", "").await;
+    let url = peer.url().to_owned();
+    let stopping = async {
+        peer.template().convert_and_send_to("work", "the first of two").await.unwrap();
+        while peer.counts("work").acknowledged == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        peer.stop().await;
+    };
+    let arguments = [url.as_str(), "work", "2"];
+    let (ended, ()) = tokio::join!(run("JmsReceiver", &arguments), stopping);
+    assert_eq!(ended.status.code(), Some(3), "{ended:?}");
+    assert!(ended.output.ends_with("the connection is lost\n"), "{}", ended.output);
 }

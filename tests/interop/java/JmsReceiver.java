@@ -22,7 +22,8 @@ import org.apache.activemq.ActiveMQConnectionFactory;
 /**
  * Receives messages with a listener and prints all that is in each, line by line.
  *
- * <p>Use: {@code java JmsReceiver URL QUEUE NUMBER}; ends after so many messages.
+ * <p>Use: {@code java JmsReceiver URL QUEUE NUMBER}; ends after so many messages, or with status 3 when its broker
+ * goes.
  */
 public final class JmsReceiver implements MessageListener {
     private final CountDownLatch expected;
@@ -36,6 +37,10 @@ public final class JmsReceiver implements MessageListener {
                 ActiveMQConnection.DEFAULT_USER, ActiveMQConnection.DEFAULT_PASSWORD, url);
         factory.setTrustAllPackages(true);
         Connection connection = factory.createConnection();
+        connection.setExceptionListener(error -> {
+            System.out.println("the connection is lost");
+            System.exit(3);
+        });
         Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
         Destination destination = session.createQueue(queue);
         MessageConsumer consumer = session.createConsumer(destination);
@@ -93,8 +98,9 @@ public final class JmsReceiver implements MessageListener {
     }
 
     private static void printHeaders(Message message) throws JMSException {
-        System.out.println("  " + (message.getJMSDeliveryMode() == DeliveryMode.PERSISTENT ? "persistent" : "not persistent")
-                + ", priority " + message.getJMSPriority() + ", delivery " + message.getIntProperty("JMSXDeliveryCount"));
+        boolean isPersistent = message.getJMSDeliveryMode() == DeliveryMode.PERSISTENT;
+        System.out.println("  " + (isPersistent ? "persistent" : "not persistent") + ", priority "
+                + message.getJMSPriority() + ", delivery " + message.getIntProperty("JMSXDeliveryCount"));
         if (message.getJMSCorrelationID() != null) {
             System.out.println("  JMSCorrelationID = " + message.getJMSCorrelationID());
         }

@@ -26,8 +26,9 @@ public final class SpringApp {
     private static String url;
 
     /**
-     * The beans. Debian's Spring 4.3 refuses to make classes of its own at run time, so neither {@code @Configuration} nor
-     * {@code @EnableJms} works; beans of a plain class do, and the first two are those that {@code @EnableJms} would add.
+     * The beans. Debian's Spring 4.3 cannot make classes of its own at run time, so neither {@code @Configuration} nor
+     * {@code @EnableJms} works; beans of a plain class do, and the first two are those that {@code @EnableJms} would
+     * add.
      */
     public static class Config {
         @Bean(name = "org.springframework.jms.config.internalJmsListenerAnnotationProcessor")
@@ -92,8 +93,8 @@ public final class SpringApp {
             message.setStringProperty("colour", "white");
             return message;
         });
-        int browsed = template.browse(
-                "app.browsed", (session, browser) -> Collections.list((Enumeration<?>) browser.getEnumeration()).size());
+        int browsed = template.browse("app.browsed",
+                (session, browser) -> Collections.list((Enumeration<?>) browser.getEnumeration()).size());
         System.out.println("browse app.browsed " + browsed);
 
         context.getBean(JmsMessagingTemplate.class).convertAndSend("app.conv", Collections.singletonMap("k", 1));

@@ -8,8 +8,8 @@ import org.springframework.jms.core.JmsTemplate;
 /**
  * Spring's template with a default destination, a time limit and a converter.
  *
- * <p>Use: {@code java TemplateApp URL send QUEUE} sends an object, {@code java TemplateApp URL receive QUEUE} takes one, and
- * {@code java TemplateApp URL both QUEUE} does all that a template can do by itself.
+ * <p>Use: {@code java TemplateApp URL send QUEUE} sends an object, {@code java TemplateApp URL receive QUEUE} takes
+ * one, and {@code java TemplateApp URL both QUEUE} does all that a template can do by itself.
  */
 public final class TemplateApp {
     public static void main(String[] arguments) {
@@ -37,9 +37,11 @@ public final class TemplateApp {
             default:
                 template.send(session -> session.createTextMessage("hello"));
                 System.out.println("default " + text(template.receive()));
-                template.send(new ActiveMQQueue(arguments[2] + ".other"), session -> session.createTextMessage("other"));
-                System.out.println("by name " + text(template.receive(arguments[2] + ".other")));
-                template.send(new ActiveMQTopic(arguments[2]), session -> session.createTextMessage("nobody hears this"));
+                String other = arguments[2] + ".other";
+                template.send(new ActiveMQQueue(other), session -> session.createTextMessage("other"));
+                System.out.println("by name " + text(template.receive(other)));
+                ActiveMQTopic topic = new ActiveMQTopic(arguments[2]);
+                template.send(topic, session -> session.createTextMessage("nobody hears this"));
                 converting.convertAndSend(new MessageObj("8", "both"));
                 System.out.println("converted " + converting.receiveAndConvert());
                 template.setReceiveTimeout(50);

@@ -28,8 +28,9 @@ where
         return Err(LinkError::NotWireFormat { found: first.name() });
     };
     let agreement = ours.negotiate(&theirs)?;
-    // The first silence may be longer by the delay after which it is looked for.
-    reader.agree(agreement.format, agreement.maximum_inactivity);
+    // A peer begins to look whether it has been silent after this delay, and what it said before that counts as said then.
+    let silence = agreement.maximum_inactivity.map(|silence| silence.saturating_add(agreement.initial_delay));
+    reader.agree(agreement.format, silence);
     writer.agree(agreement.format);
     Ok(agreement)
 }

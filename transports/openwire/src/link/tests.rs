@@ -96,6 +96,31 @@ async fn silence_ends_a_connection_and_a_word_in_time_does_not() {
     assert!(matches!(reader.next().await, Err(LinkError::Silent { .. })));
 }
 
+/// ActiveMQ's client, which has just said something when it first looks, says the next thing a third of the time later.
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_minds_its_silence_only_after_the_initial_delay_is_not_taken_for_dead() {
+    let (ours, theirs) = duplex(4_096);
+    let (mut reader, mut writer) = side(ours);
+    let (mut their_reader, mut their_writer) = side(theirs);
+    let silence = Duration::from_millis(300);
+    let preferences =
+        Preferences { maximum_inactivity: Some(silence), initial_delay: silence, ..Preferences::default() };
+    let (agreed, theirs) = tokio::join!(
+        handshake(&mut reader, &mut writer, &preferences),
+        handshake(&mut their_reader, &mut their_writer, &preferences),
+    );
+    assert_eq!(agreed.unwrap().maximum_inactivity, Some(silence));
+    theirs.unwrap();
+    let late = async {
+        tokio::time::sleep(silence + silence / 3).await;
+        their_writer.put(&KeepAliveInfo::default().into()).unwrap();
+        their_writer.flush().await.unwrap();
+    };
+    let (read, ()) = tokio::join!(reader.next(), late);
+    assert_eq!(read.unwrap(), KeepAliveInfo::default().into());
+    assert!(matches!(reader.next().await, Err(LinkError::Silent { .. })));
+}
+
 #[tokio::test]
 async fn what_is_in_the_outbox_when_it_closes_is_still_written_and_nothing_after() {
     let (ours, mut theirs) = duplex(4_096);
