@@ -131,7 +131,9 @@ impl Connection {
             match structure {
                 Structure::MessageAck(ack) => {
                     let taken = self.acknowledge(&ack, answer);
-                    if let Err(refusal) = taken {
+                    if let Err(refusal) = taken
+                        && self.deliveries.unwritten.has_room(bounds)
+                    {
                         self.refuse(answer, refusal);
                     }
                 }
