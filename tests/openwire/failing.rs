@@ -155,6 +155,28 @@ async fn a_message_that_cannot_be_written_for_its_consumer_becomes_a_dead_letter
 }
 
 #[tokio::test]
+async fn a_header_that_the_wire_has_no_room_for_makes_a_dead_letter_too() {
+    let server = Server::start().await;
+    let orders = corriere_core::Destination::queue("orders").unwrap();
+    let url = format!("vm://{}", server.broker.name());
+    let factory = corriere_core::ConnectionFactory::from_url(&url).unwrap();
+    let connection = factory.create_connection().await.unwrap();
+    let session = connection.create_session(corriere_core::AcknowledgeMode::Auto).await.unwrap();
+    let producer = session.create_producer(Some(&orders)).await.unwrap();
+    let mut message = Message::text("x");
+    message.headers_mut().correlation_id = Some("c".repeat(70_000).into());
+    producer.send(&message).await.unwrap();
+    let mut peer = server.client().await;
+    peer.session(1).await;
+    peer.consumer((1, 1), &queue("orders"), 10).await;
+    server.until("a dead letter", |_| server.counts(&queue("DLQ.orders")).pending == 1).await;
+    // The connection goes on.
+    peer.producer(1, 1).await;
+    peer.send(&queue("orders"), &["next"]).await;
+    peer.dispatches(&["next"]).await;
+}
+
+#[tokio::test]
 async fn a_dead_letter_that_cannot_be_written_waits_for_another_consumer() {
     let server = Server::start().await;
     let dead = queue("DLQ.orders");

@@ -32,13 +32,24 @@ pub(super) enum Outgoing {
     Advisory(Advisory),
 }
 
+impl Outgoing {
+    /// Whether only so many may wait to be written, as nothing else bounds them.
+    pub(super) fn is_counted(&self) -> bool {
+        match self {
+            Self::Word(_) => false,
+            Self::Answer(_) | Self::Advisory(_) => true,
+            Self::Delivery(delivery) => delivery.is_pulled,
+        }
+    }
+}
+
 /// A message for a consumer.
 #[derive(Debug)]
 pub(super) struct Delivery {
     consumer: wire::ConsumerId,
     sequence: i64,
-    /// Whether only so many may wait to be written, as nothing else bounds them.
-    pub(super) is_counted: bool,
+    /// Whether its consumer has no window, which would bound how many there are.
+    is_pulled: bool,
     pub(super) dispatch: Dispatch,
 }
 
@@ -108,13 +119,19 @@ impl Deliveries {
 
     /// Writes something that the peer does not wait for.
     pub(super) fn word(&self, structure: impl Into<Structure>) {
-        self.outbox.push(Outgoing::Word(structure.into()));
+        self.write(Outgoing::Word(structure.into()));
     }
 
     /// Writes an answer.
     pub(super) fn answer(&self, structure: impl Into<Structure>) {
-        self.unwritten.add();
-        self.outbox.push(Outgoing::Answer(structure.into()));
+        self.write(Outgoing::Answer(structure.into()));
+    }
+
+    fn write(&self, outgoing: Outgoing) {
+        if outgoing.is_counted() {
+            self.unwritten.add();
+        }
+        self.outbox.push(outgoing);
     }
 
     /// Writes what came for a consumer before the peer was answered that it is there.
@@ -123,7 +140,7 @@ impl Deliveries {
         if let Some(consumer) = state.consumers.get_mut(&subscription) {
             let early = consumer.early.take();
             // Under the lock, so that nothing that comes now overtakes it.
-            self.outbox.extend(early.into_iter().flatten());
+            early.into_iter().flatten().for_each(|outgoing| self.write(outgoing));
         }
     }
 
@@ -133,25 +150,19 @@ impl Deliveries {
         if let Some(consumer) = state.consumers.get_mut(&subscription) {
             let consumer_id = consumer.id.clone();
             let nothing = wire::MessageDispatch { consumer_id, ..wire::MessageDispatch::default() };
-            self.unwritten.add();
             self.put(consumer, Outgoing::Answer(nothing.into()));
         }
     }
 
     /// Writes word of temporary destinations.
     pub(super) fn advise(&self, advisories: Vec<Advisory>) {
-        for advisory in advisories {
-            self.unwritten.add();
-            self.outbox.push(Outgoing::Advisory(advisory));
-        }
+        advisories.into_iter().for_each(|advisory| self.write(Outgoing::Advisory(advisory)));
     }
 
     fn put(&self, consumer: &mut Consumer, outgoing: Outgoing) {
         match &mut consumer.early {
             Some(early) => early.push(outgoing),
-            None => {
-                self.outbox.push(outgoing);
-            }
+            None => self.write(outgoing),
         }
     }
 
@@ -177,14 +188,10 @@ impl DeliverySink for Deliveries {
             state.last_sequence += 1;
             consumer.ledger.note(&dispatch, state.last_sequence);
             consumer.pulls.deliver();
-            let is_counted = !consumer.has_window;
-            if is_counted {
-                self.unwritten.add();
-            }
             let delivery = Delivery {
                 consumer: consumer.id.clone(),
                 sequence: state.last_sequence,
-                is_counted,
+                is_pulled: !consumer.has_window,
                 dispatch,
             };
             self.put(consumer, Outgoing::Delivery(delivery));

@@ -61,10 +61,17 @@ impl Connection {
             }
             Ending::Broken(error) => {
                 tracing::warn!(%peer, %error, "a connection is closed");
-                self.refuse_all(&Refusal::new(JavaException::Io, error));
+                let reason = match error {
+                    // Most often it is tight all the same.
+                    LinkError::Decode(error) => {
+                        format!("{error}; expected the loose encoding without a cache, as was agreed on")
+                    }
+                    error => error.to_string(),
+                };
+                self.refuse_all(&Refusal::new(JavaException::Io, reason));
             }
             Ending::Refused(reason) => {
-                tracing::warn!(%peer, reason = ?reason, "a connection is closed");
+                tracing::warn!(%peer, %reason, "a connection is closed");
                 refusal = Some(reason);
             }
             Ending::Answered => {}
@@ -124,7 +131,9 @@ impl Connection {
             match structure {
                 Structure::MessageAck(ack) => {
                     let taken = self.acknowledge(&ack, answer);
-                    if let Err(refusal) = taken {
+                    if let Err(refusal) = taken
+                        && self.deliveries.unwritten.has_room(bounds)
+                    {
                         self.refuse(answer, refusal);
                     }
                 }

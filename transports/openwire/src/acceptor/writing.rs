@@ -25,21 +25,14 @@ impl Writing {
     /// When the socket fails, or an answer has no room in a frame that the peer accepts.
     pub(super) async fn run(self, mut writer: CommandWriter<OwnedWriteHalf>) -> Result<(), LinkError> {
         let Self { shared, deliveries, is_corriere, keep_alive } = self;
-        let put = |outgoing, writer: &mut CommandWriter<OwnedWriteHalf>| {
+        let put = |outgoing: Outgoing, writer: &mut CommandWriter<OwnedWriteHalf>| {
+            if outgoing.is_counted() {
+                deliveries.unwritten.remove();
+            }
             match outgoing {
-                Outgoing::Word(structure) => writer.put(&structure)?,
-                Outgoing::Answer(structure) => {
-                    deliveries.unwritten.remove();
-                    writer.put(&structure)?;
-                }
-                Outgoing::Advisory(advisory) => {
-                    deliveries.unwritten.remove();
-                    writer.put(&shared.advisor.dispatch(&advisory))?;
-                }
+                Outgoing::Word(structure) | Outgoing::Answer(structure) => writer.put(&structure)?,
+                Outgoing::Advisory(advisory) => writer.put(&shared.advisor.dispatch(&advisory))?,
                 Outgoing::Delivery(delivery) => {
-                    if delivery.is_counted {
-                        deliveries.unwritten.remove();
-                    }
                     let written = match delivery.to_structure(is_corriere) {
                         Ok(structure) => writer.put(&structure).map_err(|error| error.to_string()),
                         Err(error) => Err(error.to_string()),
