@@ -252,8 +252,7 @@ async fn who_sends_stops_when_the_peer_agrees_to_nothing() {
     let info = peer.next().await;
     peer.done(&info).await;
     opened.await.unwrap();
-    let mut confirmed = 0;
-    for sequence in 1..=1_000 {
+    for (confirmed, sequence) in (1..=1_000).enumerate() {
         let mut message = CoreMessage::bytes(vec![0; 1_000]);
         message.headers_mut().destination = Some(Destination::queue("q").unwrap());
         message.headers_mut().message_id = Some(CoreMessageId { producer: identity.clone(), sequence });
@@ -273,7 +272,6 @@ async fn who_sends_stops_when_the_peer_agrees_to_nothing() {
             return;
         }
         sent.await.unwrap();
-        confirmed += 1;
     }
     panic!("no answer was asked for");
 }
