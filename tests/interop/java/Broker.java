@@ -1,8 +1,8 @@
 import org.apache.activemq.broker.BrokerService;
 
 /**
- * A real ActiveMQ on a free port of this machine, without a store. Prints {@code url tcp://...} and ends with its standard
- * input.
+ * A real ActiveMQ on a free port of this machine, without a store. Prints {@code url tcp://...} and ends with its
+ * standard input.
  */
 public final class Broker {
     public static void main(String[] arguments) throws Exception {
