@@ -1,8 +1,14 @@
 //! Calls at the wrong time (C-12): a typed error, and the session is usable after it.
 
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
-use corriere_core::provider::ProviderError;
-use corriere_core::{Error, Message, MessageError, Priority, SendOptions};
+use corriere_core::provider::{
+    Capabilities, Capability, ConnectOptions, DeliverySink, Provider, ProviderConnection, ProviderError,
+    ProviderScheme, provider_for,
+};
+use corriere_core::{ConnectionFactory, Error, Message, MessageError, Priority, SendOptions};
 
 use crate::support::{TestBroker, first, next, queue, see, send_text};
 
@@ -114,4 +120,41 @@ async fn whatever_is_closed_refuses_by_its_name_and_leaves_its_session_usable() 
     send_text(&other, &q, "m").await;
     session.connection().close().await.unwrap();
     is_illegal(&other.create_producer(None).await.unwrap_err(), "is closed");
+}
+
+#[tokio::test]
+async fn what_a_provider_cannot_do_is_refused_before_it_is_asked() {
+    let broker = TestBroker::start();
+    let factory = ConnectionFactory::from_url(&format!("poor://{}", broker.broker.name())).unwrap();
+    let session = factory.create_connection().await.unwrap().create_session(Auto).await.unwrap();
+    let browser = session.create_browser(&queue("q")).await.unwrap_err();
+    assert_eq!(browser, Error::Unsupported(Capability::Browse));
+    for refused in [session.create_temporary_queue().await, session.create_temporary_topic().await] {
+        assert_eq!(refused.unwrap_err(), Error::Unsupported(Capability::TemporaryDestinations));
+    }
+    assert!(broker.broker.destinations().is_empty());
+    send_text(&session, &queue("q"), "m").await;
+}
+
+inventory::submit! {
+    ProviderScheme { scheme: "poor", open: |address| Ok(Arc::new(Poor(provider_for("vm", address)?))) }
+}
+
+/// A provider that says of itself that it can do nothing beyond the least.
+#[derive(Debug)]
+struct Poor(Arc<dyn Provider>);
+
+#[async_trait]
+impl Provider for Poor {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    async fn connect(
+        &self,
+        options: ConnectOptions,
+        sink: Arc<dyn DeliverySink>,
+    ) -> Result<Arc<dyn ProviderConnection>, ProviderError> {
+        self.0.connect(options, sink).await
+    }
 }

@@ -1,5 +1,6 @@
 //! A machine and its model in lockstep, with the clients, the clock and the store around them.
 
+mod asking;
 mod store;
 
 use std::collections::BTreeMap;
@@ -9,7 +10,6 @@ use std::time::Duration;
 
 use crate::describe;
 use crate::ledger::Ledger;
-use crate::operations::{Look, Misuse};
 use corriere_broker::machine::{ConnectionKey, Input, Machine, SlotNote, Ticket};
 use corriere_broker::store::{Attempt, AttemptSlot, Recovered, StoreTransaction, StoredId};
 use corriere_broker::{Counts, Settings};
@@ -18,10 +18,10 @@ use corriere_core::provider::{
     SessionMode, Subscribe,
 };
 use corriere_core::{
-    ConnectionId, DeliveryMode, Destination, DestinationKind, Message, MessageId, Priority, ProducerId,
-    RedeliveryPolicy, SessionId, SubscriptionId, Timestamp, TransactionId, Xid,
+    ConnectionId, DeliveryMode, Destination, Message, MessageId, Priority, ProducerId, RedeliveryPolicy,
+    SessionId, SubscriptionId, Timestamp, TransactionId, Xid,
 };
-use corriere_tests::model::{Judgement, Model, Temporary, Violation};
+use corriere_tests::model::{Judgement, Model, Violation};
 
 /// A session of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,39 +288,6 @@ impl World {
         Ok(id)
     }
 
-    pub(crate) fn create_temporary(&mut self, connection: ConnectionKey, is_topic: bool) -> Judgement {
-        let kind = if is_topic { DestinationKind::Topic } else { DestinationKind::Queue };
-        let name = format!("ID:{}:{}", connection.0, self.number());
-        let destination = Destination::temporary(kind, &name).expect("a name");
-        self.temporaries.push(destination.clone());
-        self.command(connection, Command::CreateTemporary { destination })
-    }
-
-    pub(crate) fn browse(&mut self, session: SessionKey, queue: &Destination) -> Judgement {
-        let (subscription, destination) = (SubscriptionId(self.number()), queue.clone());
-        let browse = Command::Browse { subscription, session: session.session, destination, selector: None };
-        self.command(session.connection, browse)
-    }
-
-    pub(crate) fn look(
-        &mut self,
-        session: SessionKey,
-        subscription: SubscriptionId,
-        look: Look,
-    ) -> Judgement {
-        let (number, last_handed_over) = (u64::MAX, u64::MAX);
-        let command = match look {
-            Look::Grant(credit) => Command::Grant { subscription, credit: u32::from(credit) },
-            Look::Drain => Command::Drain { subscription },
-            Look::Acknowledge => {
-                return self.acknowledge(session, subscription, 1..=u64::MAX, AckKind::Standard, true);
-            }
-            Look::HandOver => Command::HandedOver { subscription, number, mark: None },
-            Look::Close => Command::CloseSubscription { subscription, last_handed_over },
-        };
-        self.command(session.connection, command)
-    }
-
     /// Sends the last message of a session again, unless it waits or its transaction is open.
     pub(crate) fn resend(&mut self, session: SessionKey, transacted: bool) -> Judgement {
         let client = self.session(session);
@@ -407,44 +374,6 @@ impl World {
         self.command(session.connection, Command::Begin { transaction: transaction.clone() })?;
         self.session(session).transaction = Some(transaction.clone());
         Ok(transaction)
-    }
-
-    /// Names what is not there.
-    pub(crate) fn misuse(&mut self, session: SessionKey, misuse: Misuse) -> Judgement {
-        let (nobody, producer) = (SubscriptionId(self.number()), ProducerId(self.number()));
-        let command = match misuse {
-            Misuse::AcknowledgesWhatIsNot => {
-                return self.acknowledge(session, nobody, 1..=u64::MAX, AckKind::Standard, true);
-            }
-            Misuse::SendsByNobody => {
-                let own = std::mem::replace(&mut self.session(session).producer, producer);
-                let sent = self.send(session, &queue("a"), Letter { transacted: true, ..Letter::default() });
-                self.session(session).producer = own;
-                return sent.map(drop);
-            }
-            Misuse::CommitsWhatIsNot => {
-                Command::Commit { transaction: TransactionId::Local(self.number()), one_phase: true }
-            }
-            Misuse::CommitsUnprepared => {
-                Command::Commit { transaction: self.transaction(session)?, one_phase: false }
-            }
-            Misuse::SubscribesInNoSession => {
-                let nowhere = SessionKey { session: SessionId(self.number()), ..session };
-                return self.subscribe(nowhere, &queue("a"), Credit::Explicit, None, false).map(drop);
-            }
-            Misuse::GrantsToNobody => Command::Grant { subscription: nobody, credit: 1 },
-            Misuse::NamesWhatIsNotItsOwn => {
-                let name = format!("ID:{}1:1", session.connection.0);
-                let destination = Destination::temporary(DestinationKind::Queue, &name).expect("a name");
-                Command::CreateTemporary { destination }
-            }
-            Misuse::NamesWhatIsThere => {
-                let own = |temporary: &&Temporary| temporary.owner == session.connection;
-                let Some(there) = self.model.temporaries().iter().find(own) else { return Ok(()) };
-                Command::CreateTemporary { destination: there.destination.clone() }
-            }
-        };
-        self.command(session.connection, command)
     }
 
     pub(crate) fn commit(&mut self, session: SessionKey) -> Judgement {

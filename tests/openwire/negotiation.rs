@@ -58,6 +58,7 @@ async fn a_peer_that_encodes_tightly_although_that_was_declined_is_told_where() 
     let (class, message) = peer.error().await;
     assert_eq!(class, "java.io.IOException");
     assert!(message.starts_with("SessionInfo."), "{message}");
+    assert!(message.ends_with("expected the loose encoding without a cache, as was agreed on"), "{message}");
     assert!(peer.rest().await.is_empty());
 }
 

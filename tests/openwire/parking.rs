@@ -5,7 +5,7 @@ use std::time::Duration;
 use corriere_broker::Settings;
 use corriere_openwire::Structure;
 use corriere_openwire::acceptor::{AcceptorOptions, Bounds};
-use corriere_openwire::structures::{AckType, FlushCommand, MessageDispatch};
+use corriere_openwire::structures::{AckType, FlushCommand, MessageDispatch, MessagePull};
 use tokio::io::AsyncWriteExt;
 
 use crate::peer::{Peer, queue, words};
@@ -137,4 +137,37 @@ async fn a_peer_that_asks_and_does_not_read_is_not_read_any_more() {
     }
     let mut other = server.client().await;
     other.send_first(&queue("orders"), &["others are not disturbed"]).await;
+}
+
+#[tokio::test]
+async fn a_peer_that_pulls_and_does_not_read_has_no_more_than_its_socket_holds() {
+    const COUNT: usize = 2_000;
+    let bounds = Bounds { unwritten: 50, ..Bounds::default() };
+    let server = Server::with("", settings(), AcceptorOptions { bounds, ..AcceptorOptions::default() }).await;
+    let orders = queue("orders");
+    let mut sender = server.client().await;
+    sender.send_first(&orders, &[]).await;
+    let text = "x".repeat(10_000);
+    for _ in 0..COUNT {
+        let message = sender.text(&orders, &text, false);
+        sender.tell(message).await;
+    }
+    sender.request(FlushCommand::default()).await;
+    let mut peer = server.client().await;
+    peer.session(1).await;
+    let consumer_id = peer.consumer((1, 1), &orders, 0).await;
+    let mut pulls = Vec::new();
+    for _ in 0..COUNT {
+        let pull = MessagePull { consumer_id: consumer_id.clone(), ..MessagePull::default() };
+        peer.format.encode(&pull.into(), &mut pulls).unwrap();
+    }
+    // The sockets of both sides have room for all that is asked, and for a part of what is answered.
+    peer.stream.write_all(&pulls).await.unwrap();
+    assert!(tokio::time::timeout(Duration::from_millis(300), std::future::pending::<()>()).await.is_err());
+    let in_flight = server.counts(&orders).in_flight;
+    assert!(in_flight < COUNT as u64, "{in_flight} are on their way to one who does not read");
+    // Pulls that came before the one before them had its message are one with it, as they are in ActiveMQ.
+    for _ in 0..in_flight {
+        peer.dispatch().await;
+    }
 }

@@ -142,12 +142,17 @@ impl Machine {
         true
     }
 
-    /// Ends the browsers of a queue that is gone.
-    pub(super) fn end_browsers_of(&mut self, target: Target) {
+    /// Ends the browsers that its owner has of a temporary queue that is gone.
+    pub(super) fn end_browsers_of(&mut self, owner: ConnectionKey, target: Target) {
+        let of_owner = (owner, SubscriptionId(0))..=(owner, SubscriptionId(u64::MAX));
         let of_it =
             |browser: &Browser| browser.look.as_ref().is_some_and(|look| Target::Queue(look.queue) == target);
-        let keys: Vec<_> =
-            self.browsers.iter().filter(|(_, browser)| of_it(browser)).map(|(key, _)| *key).collect();
+        let keys: Vec<_> = self
+            .browsers
+            .range(of_owner)
+            .filter(|(_, browser)| of_it(browser))
+            .map(|(key, _)| *key)
+            .collect();
         for key in keys {
             self.serve_browser(key);
         }

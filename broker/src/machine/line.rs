@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use corriere_core::provider::SendMessage;
-use corriere_core::{ProducerId, Timestamp};
+use corriere_core::{Destination, ProducerId, Timestamp};
 
 use super::step::{ConnectionKey, Ticket};
 
@@ -52,6 +52,8 @@ pub(super) struct Line {
     in_line: BTreeSet<u64>,
     /// The first oversized send of each producer that has one.
     aside: BTreeSet<u64>,
+    /// The sends to each temporary destination, which may end before they are let in.
+    temporary: BTreeMap<Destination, BTreeSet<u64>>,
 }
 
 /// The waiting sends of one producer.
@@ -87,12 +89,23 @@ impl Line {
                 self.in_line.insert(number);
             }
         }
+        if let Some(destination) = temporary_of(&parked.send) {
+            self.temporary.entry(destination.clone()).or_default().insert(number);
+        }
         self.waiting.insert(number, (parked, is_oversized));
     }
 
     /// Takes a send out, wherever it stands. What waited behind it for no other reason takes its place in line.
     pub(super) fn remove(&mut self, number: u64) -> Option<Parked> {
         let (parked, _) = self.waiting.remove(&number)?;
+        if let Some(destination) = temporary_of(&parked.send)
+            && let Some(numbers) = self.temporary.get_mut(destination)
+        {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                self.temporary.remove(destination);
+            }
+        }
         self.in_line.remove(&number);
         let key = parked.arrived.producer_key();
         let producer = self.producers.get_mut(&key)?;
@@ -154,9 +167,19 @@ impl Line {
         numbers.into_iter().filter_map(|number| self.remove(number)).collect()
     }
 
+    /// The numbers of all sends to a temporary destination.
+    pub(super) fn to_temporary(&self, destination: &Destination) -> impl Iterator<Item = u64> {
+        self.temporary.get(destination).into_iter().flatten().copied()
+    }
+
     /// The numbers of all sends of a connection, in the order of their arrival.
     pub(super) fn of_connection(&self, connection: ConnectionKey) -> BTreeSet<u64> {
         let producers = (connection, ProducerId(0))..=(connection, ProducerId(u64::MAX));
         self.producers.range(producers).flat_map(|(_, waiting)| waiting.numbers.iter().copied()).collect()
     }
+}
+
+/// The destination of a send, if it is temporary.
+fn temporary_of(send: &SendMessage) -> Option<&Destination> {
+    send.message.headers().destination.as_ref().filter(|destination| destination.is_temporary())
 }

@@ -10,6 +10,8 @@
 //! - What is due by the time of a step happens before its input. Then memory that became free is given to waiting
 //!   sends, in their order, and only then is anything delivered that was not delivered yet.
 //! - Among consumers with room the one served longest ago is next.
+//! - A `browser` is shown what a queue has and changes nothing; a `temporary` destination ends with its connection, and
+//!   with all that names it.
 //! - What a consumer is handed, what a transaction is prepared with, and what lies in a queue without its body (`bodies`)
 //!   goes on from where it was when a store is opened again (`recovery`).
 //! - Nothing that shows depends on the order of a hash map: those here, for names, are only looked into.

@@ -107,7 +107,7 @@ impl Machine {
         for queue in queues {
             self.remove_queue(queue);
         }
-        self.end_browsers_of(target);
+        self.end_browsers_of(owner, target);
         self.tell_watchers(destination, false);
         self.refuse_sends_to(destination);
     }
@@ -200,10 +200,9 @@ impl Machine {
 
     /// Refuses the sends that wait for a destination that is gone.
     fn refuse_sends_to(&mut self, destination: &Destination) {
-        let waiting = self.memory.line.iter().chain(self.memory.store_line.iter());
-        let is_to_it = |send: &SendMessage| send.message.headers().destination.as_ref() == Some(destination);
-        let to_it = waiting.filter(|parked| is_to_it(&parked.send)).map(|parked| parked.arrived.number);
-        for number in to_it.collect::<BTreeSet<u64>>() {
+        let (line, store_line) = (&self.memory.line, &self.memory.store_line);
+        let waiting = line.to_temporary(destination).chain(store_line.to_temporary(destination));
+        for number in waiting.collect::<BTreeSet<u64>>() {
             let Some(parked) = self.unpark(number) else { continue };
             self.confirm(parked.arrived.ticket, Err(not_there(destination)));
             if let Some(transaction) = parked.send.transaction {

@@ -11,6 +11,7 @@ mod dispatch;
 mod expiry;
 mod grouping;
 mod memory;
+mod messages;
 mod reading_back;
 mod recovery;
 mod redelivery;

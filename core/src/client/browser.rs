@@ -10,8 +10,8 @@ use crate::message::Message;
 use crate::provider::{Command, Dispatch};
 
 /// Shows what was pending in a queue when it was made, in the order of delivery, messages that consumers have and such that
-/// wait for their time included; what is gone before its turn is left out. Nothing is consumed, counted or changed
-/// (Jakarta Messaging 3.1, section 6.2.13). It needs no started connection.
+/// wait for their time included; what is gone before its turn is left out. Nothing is consumed, counted or changed.
+/// It needs no started connection.
 ///
 /// A bounded number of messages is fetched ahead. Dropping it closes it; it keeps its session open.
 #[derive(Debug)]

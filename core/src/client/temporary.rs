@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::provider::Command;
 
 /// A temporary queue or topic: only consumers of the connection that made it receive from it, and anybody sends to it, as a
-/// reply (Jakarta Messaging 3.1, section 6.2.2). What is in it survives no end of the broker, and none of it becomes a
+/// reply (Jakarta Messaging 3.1, sections 4.1.5 and 6.2.2). What is in it survives no end of the broker, and none of it becomes a
 /// dead letter.
 ///
 /// It goes wherever a [`Destination`] does, as the header `reply_to` too. It ends with its connection, or when it is deleted.

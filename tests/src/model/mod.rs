@@ -22,6 +22,7 @@ mod memory;
 mod resends;
 mod restart;
 mod session;
+mod stored;
 mod temporaries;
 mod transactions;
 

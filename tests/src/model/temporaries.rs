@@ -4,7 +4,7 @@ use corriere_broker::machine::{ConnectionKey, Effects};
 use corriere_core::provider::Event;
 use corriere_core::{Destination, Message};
 
-use super::{Answer, Judgement, Model, violation};
+use super::{Answer, Judgement, Model, Parked, violation};
 
 /// A temporary destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,11 +68,11 @@ impl Model {
         self.entries.retain(|entry| entry.place.destination() != destination);
         self.lost_with_temporaries[2] += (before - self.entries.len()) as u64;
         self.counts.retain(|(counted, _)| counted != destination);
-        let (refused, kept) = std::mem::take(&mut self.parked)
+        let (refused, kept): (Vec<Parked>, _) = std::mem::take(&mut self.parked)
             .into_iter()
             .partition(|parked| parked.message.headers().destination.as_ref() == Some(destination));
         self.parked = kept;
-        for parked in Vec::from_iter::<Vec<super::Parked>>(refused) {
+        for parked in refused {
             self.lost_with_temporaries[0] += 1;
             self.tickets.owe(parked.connection, parked.ticket, Answer::Invalid);
         }

@@ -4,6 +4,8 @@
 //! makes a [`Structure`] of a frame and bytes of a structure, [`negotiation`] agrees with the peer on how, and
 //! [`conversion`] stands between the messages of the wire and those of `corriere-core`.
 //!
+//! [`acceptor`] serves any provider to peers over TCP. What two peers of Corriere agree on beyond OpenWire is in [`redelivery`].
+//!
 //! What each structure looks like on the wire is said once, in its description under [`structures`]: its fields in their
 //! order, of what kind each is, and in which versions it is there. Reading and writing follow from that.
 //!

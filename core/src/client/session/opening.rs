@@ -20,8 +20,8 @@ pub struct ConsumerOptions {
     /// How many messages may be under way to it; 0 pulls each message when it is asked for. `None` for the destination's
     /// option `consumer.prefetchSize`, else the factory's, else 100 for a queue and 1000 for a topic.
     pub prefetch: Option<u32>,
-    /// Whether it leaves out what is sent over its own connection (Jakarta Messaging 3.1, section 8.3.1). For topics; a
-    /// consumer of a queue gets those messages whatever this says.
+    /// Whether it leaves out what is sent over its own connection (`noLocal`). For topics; a consumer of a queue gets
+    /// those messages whatever this says.
     pub no_local: bool,
 }
 

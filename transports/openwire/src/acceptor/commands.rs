@@ -75,7 +75,7 @@ impl Connection {
             )),
         };
         if let Err(refusal) = done {
-            tracing::debug!(peer = %self.peer, ?refusal, "a command of a peer is refused");
+            tracing::debug!(peer = %self.peer, %refusal, "a command of a peer is refused");
             self.refuse(answer, refusal);
         }
         Ok(())
@@ -112,7 +112,7 @@ impl Connection {
                 Err(error) => error.into(),
             }
         };
-        tracing::warn!(peer = %self.peer, ?refusal, "a client is refused");
+        tracing::warn!(peer = %self.peer, %refusal, "a client is refused");
         self.refuse(answer, refusal);
         Err(Ending::Answered)
     }

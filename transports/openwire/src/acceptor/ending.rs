@@ -61,10 +61,17 @@ impl Connection {
             }
             Ending::Broken(error) => {
                 tracing::warn!(%peer, %error, "a connection is closed");
-                self.refuse_all(&Refusal::new(JavaException::Io, error));
+                let reason = match error {
+                    // Most often it is tight all the same.
+                    LinkError::Decode(error) => {
+                        format!("{error}; expected the loose encoding without a cache, as was agreed on")
+                    }
+                    error => error.to_string(),
+                };
+                self.refuse_all(&Refusal::new(JavaException::Io, reason));
             }
             Ending::Refused(reason) => {
-                tracing::warn!(%peer, reason = ?reason, "a connection is closed");
+                tracing::warn!(%peer, %reason, "a connection is closed");
                 refusal = Some(reason);
             }
             Ending::Answered => {}
