@@ -2,6 +2,7 @@
 
 use corriere_core::AcknowledgeMode::{Client, Transacted};
 use corriere_core::Error;
+use corriere_core::provider::Command;
 
 use crate::peer::{AT_ONCE, Peer, first, firsts, next, nth, see, send_text, within};
 
@@ -11,6 +12,7 @@ over_each_peer! {
     what_a_closed_consumer_handed_over_is_still_the_sessions_to_settle,
     a_dropped_connection_returns_what_it_had,
     what_is_closed_says_so,
+    of_a_client_that_vanishes_what_it_was_handed_counts,
 }
 
 async fn what_only_sat_in_a_buffer_returns_uncounted(peer: &Peer) {
@@ -83,4 +85,24 @@ async fn what_is_closed_says_so(peer: &Peer) {
     assert!(matches!(sent, Err(Error::IllegalState { .. })));
     within(session.close()).await.unwrap();
     within(connection.close()).await.unwrap();
+}
+
+async fn of_a_client_that_vanishes_what_it_was_handed_counts(peer: &Peer) {
+    let q = peer.queue("q");
+    peer.send_numbered(&q, 3).await;
+    let vanishing = crate::seam::Client::connect(peer).await;
+    within(vanishing.consume(1, &q)).await.unwrap();
+    vanishing.texts(3).await;
+    let subscription = corriere_core::id::SubscriptionId(1);
+    vanishing.ask(Command::HandedOver { subscription, number: 1, mark: None }).await.unwrap();
+    // What was submitted is with the peer when a later command is confirmed.
+    vanishing.ask(Command::Drain { subscription }).await.unwrap();
+    drop(vanishing);
+    let mut came = peer.drain(&q, 3).await;
+    came.sort_by(|one, other| one.text.cmp(&other.text));
+    if peer.is_ours() {
+        assert_eq!(came, [nth("m1", 2), first("m2"), first("m3")]);
+    } else {
+        assert_eq!(came, [nth("m1", 2), nth("m2", 2), nth("m3", 2)], "it cannot tell them apart");
+    }
 }

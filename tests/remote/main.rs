@@ -41,6 +41,7 @@ mod bodies;
 mod browsing;
 mod closing;
 mod connecting;
+mod crowd;
 mod histories;
 mod losing;
 mod peer;

@@ -1,6 +1,6 @@
 //! Transactions: what is sent and received in one takes effect together, or not at all.
 
-use corriere_core::AcknowledgeMode::Transacted;
+use corriere_core::AcknowledgeMode::{Auto, Transacted};
 use corriere_core::{DeliveryMode, Error, Message, SendOptions};
 
 use crate::peer::{Peer, firsts, nth, see, send_text, within};
@@ -12,6 +12,7 @@ over_each_peer! {
     a_consumer_that_is_closed_leaves_what_it_received_to_the_transaction,
     transactions_follow_each_other_without_waiting,
     a_send_that_fails_makes_the_commit_a_rollback,
+    a_reply_within_a_transaction_to_who_is_gone_is_the_peers_to_judge,
 }
 
 async fn a_commit_settles_and_sends(peer: &Peer) {
@@ -110,4 +111,30 @@ async fn a_send_that_fails_makes_the_commit_a_rollback(peer: &Peer) {
         assert_eq!(see(&consumer, 1).await, [nth("m1", 2)]);
     }
     within(session.commit()).await.unwrap();
+}
+
+async fn a_reply_within_a_transaction_to_who_is_gone_is_the_peers_to_judge(peer: &Peer) {
+    let (q, out) = (peer.queue("q"), peer.queue("out"));
+    peer.send_numbered(&q, 1).await;
+    let owner = peer.session(Auto).await;
+    let gone = within(owner.create_temporary_queue()).await.unwrap();
+    within(gone.delete()).await.unwrap();
+    let session = peer.session(Transacted).await;
+    let consumer = within(session.create_consumer(&q)).await.unwrap();
+    see(&consumer, 1).await;
+    send_text(&session, &out, "m1").await;
+    let sent = within(session.send(&gone, &Message::text("m2"), &SendOptions::default())).await;
+    // Over a wire nobody waits for its answer, so it seems to go well.
+    assert_eq!(sent.is_err(), peer.is_here());
+    let committed = within(session.commit()).await;
+    if peer.is_ours() {
+        committed.unwrap();
+        assert_eq!(peer.drain(&out, 1).await, firsts(1..=1), "nobody could get it, and the rest is whole");
+        return;
+    }
+    let error = committed.unwrap_err();
+    assert!(matches!(error, Error::TransactionRolledBack { .. }), "{error}");
+    assert_eq!(see(&consumer, 1).await, [nth("m1", 2)]);
+    within(session.commit()).await.unwrap();
+    assert_eq!(peer.drain(&out, 0).await, []);
 }

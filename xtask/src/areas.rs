@@ -155,6 +155,8 @@ fn clippy(project: &Project) -> Result<(), Failure> {
 fn tests(project: &Project, pace: Pace) -> Result<(), Failure> {
     mail_server::prepare(project)?;
     if pace == Pace::Full {
+        // The client is tried on an ActiveMQ too.
+        interop::prepare(project)?;
         return project.cargo(&["test", "--workspace", "--tests", "--no-fail-fast"]).check();
     }
     let packages = project.packages()?;

@@ -32,7 +32,8 @@ pub(crate) fn check(project: &Project) -> Result<(), Failure> {
     project.cargo(&[&test[..], &["--", "--ignored"]].concat()).check()
 }
 
-fn prepare(project: &Project) -> Result<(), Failure> {
+/// Installs what is missing of a JDK, ActiveMQ and Spring, or says what has to be installed.
+pub(crate) fn prepare(project: &Project) -> Result<(), Failure> {
     let missing: Vec<&str> =
         PACKAGES.iter().filter(|(_, part)| !is_there(part)).map(|(name, _)| *name).collect();
     if missing.is_empty() {

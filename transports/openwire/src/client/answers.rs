@@ -48,7 +48,7 @@ impl State {
                 self.expect(flush, confirmer, About::Other, Then::Confirm(Confirmation::Done));
                 return;
             }
-            Then::Watching => Confirmation::Done,
+            Then::Watching | Then::Closed => Confirmation::Done,
             Then::Ended { acknowledged, commits } => {
                 self.end_acknowledged(acknowledged, commits && outcome.is_ok());
                 Confirmation::Done

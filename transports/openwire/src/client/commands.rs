@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use corriere_core::id::{ProducerId, SessionId, SubscriptionId};
-use corriere_core::provider::{
-    Capability, Command, Confirmation, Credit, ProviderError, Receipt, SessionMode, Subscribe,
-};
+use corriere_core::provider::{Capability, Command, Confirmation, Credit, ProviderError, Receipt, Subscribe};
 use corriere_core::{Destination, RedeliveryPolicy};
 
 use super::error::About;
@@ -37,7 +35,8 @@ impl State {
 
     fn take(&mut self, command: Command, answer: bool) -> Result<Receipt, ProviderError> {
         match command {
-            Command::OpenSession { session, mode } => self.open_session(session, mode),
+            // The client does what a mode says by itself.
+            Command::OpenSession { session, mode: _ } => self.open_session(session),
             Command::CloseSession { session } => self.close_session(session),
             Command::OpenProducer { producer, session, identity, destination } => {
                 self.open_producer(producer, session, &identity, destination.as_ref())
@@ -74,7 +73,7 @@ impl State {
         }
     }
 
-    fn open_session(&mut self, session: SessionId, _mode: SessionMode) -> Result<Receipt, ProviderError> {
+    fn open_session(&mut self, session: SessionId) -> Result<Receipt, ProviderError> {
         if !self.sessions.insert(session) {
             return Err(ProviderError::Exists { what: format!("session {session}") });
         }
@@ -291,7 +290,9 @@ impl State {
         for subscription in self.subscriptions.keys().copied().collect::<Vec<_>>() {
             self.remove_subscription(subscription, false);
         }
-        let receipt = self.remove(self.peer.connection.clone(), -1);
+        let info = remove_info(self.peer.connection.clone(), -1);
+        let info = RemoveInfo { response_required: true, ..info };
+        let receipt = self.ask(info, About::Other, Then::Closed);
         self.tell(ShutdownInfo::default());
         self.is_closing = true;
         self.close_outbox();

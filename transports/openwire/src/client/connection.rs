@@ -17,6 +17,8 @@ pub(super) struct Shared {
     state: Mutex<State>,
     /// The task has something to tell the client, or something is due at another time.
     pub(super) changed: Notify,
+    /// The client has closed the connection.
+    pub(super) closing: Notify,
 }
 
 impl Shared {
@@ -38,7 +40,7 @@ impl TcpConnection {
     pub(super) fn start(peer: Peer, link: Link, sink: Arc<dyn DeliverySink>) -> Self {
         let outbox = Arc::new(Outbox::default());
         let state = Mutex::new(State::new(peer, Arc::clone(&outbox), FIRST_COMMAND));
-        let shared = Arc::new(Shared { state, changed: Notify::new() });
+        let shared = Arc::new(Shared { state, changed: Notify::new(), closing: Notify::new() });
         let task = tokio::spawn(run(Arc::clone(&shared), outbox, link, sink));
         Self { shared, task }
     }
@@ -47,6 +49,9 @@ impl TcpConnection {
         let mut state = self.shared.state();
         let due = state.next_due();
         let receipt = state.submit(command, answer);
+        if state.is_closing {
+            self.shared.closing.notify_one();
+        }
         let is_changed = !state.effects.is_empty() || state.next_due() != due;
         drop(state);
         if is_changed {

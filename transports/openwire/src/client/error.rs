@@ -48,7 +48,8 @@ pub(super) fn refusal(exception: Option<Throwable>, about: &About, peer: &str) -
         {
             ProviderError::InvalidDestination { destination: destination.clone(), reason }
         }
-        (Some(JavaException::TransactionRolledBack), About::Transaction(transaction)) => {
+        // ActiveMQ says it in the words of XA, of local transactions too.
+        (Some(JavaException::TransactionRolledBack | JavaException::Xa), About::Transaction(transaction)) => {
             ProviderError::RolledBack { transaction: transaction.clone(), reason }
         }
         _ => ProviderError::Refused { exception: class.to_string(), reason },

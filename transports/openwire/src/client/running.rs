@@ -13,8 +13,10 @@ use super::connection::Shared;
 use super::state::{Effects, Outgoing};
 use crate::link::{CommandReader, CommandWriter, LinkError, Outbox, write_out};
 
-/// How long a peer has to take leave of a client that has.
+/// How long a peer has to take leave when all was written.
 const GOODBYE: Duration = Duration::from_secs(5);
+/// How long a close may take at most; ActiveMQ's own client waits as long.
+const CLOSE: Duration = Duration::from_secs(15);
 /// How many commands are read before the client is told of them.
 const BATCH: usize = 256;
 
@@ -31,6 +33,7 @@ pub(super) async fn run(
     let end = tokio::select! {
         end = read(&shared, &mut reader, &*sink) => end,
         end = write(&shared, &outbox, writer, keep_alive) => end,
+        end = close(&shared) => end,
     };
     let mut state = shared.state();
     if !state.is_closing && state.ended().is_none() {
@@ -112,6 +115,13 @@ async fn moment(due: Option<Instant>) {
         Some(due) => sleep_until(due).await,
         None => pending().await,
     }
+}
+
+/// Ends a connection that was closed, and that a peer which neither reads nor speaks would keep.
+async fn close(shared: &Shared) -> LinkError {
+    shared.closing.notified().await;
+    sleep(CLOSE).await;
+    LinkError::Closed
 }
 
 /// Writes what is put into the outbox, until it is closed and the peer had its time to take leave.

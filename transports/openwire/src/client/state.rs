@@ -94,6 +94,8 @@ pub(super) enum Then {
     Pulled(SubscriptionId),
     /// The peer tells of temporary destinations from now on.
     Watching,
+    /// The connection is closed.
+    Closed,
 }
 
 /// What the client is to be told, in this order, by the one task that calls its sink.
@@ -219,9 +221,9 @@ impl State {
         self.outbox.close();
         for (_, Waiting { confirmer, then, .. }) in std::mem::take(&mut self.waiting) {
             let Some(confirmer) = confirmer else { continue };
-            // With the connection everything that was to be closed is.
-            let is_goodbye = is_closing && matches!(then, Then::Confirm(_));
-            let outcome = if is_goodbye { Ok(Confirmation::Done) } else { Err(told.clone()) };
+            // However it ends, it is closed.
+            let is_closed = matches!(then, Then::Closed);
+            let outcome = if is_closed { Ok(Confirmation::Done) } else { Err(told.clone()) };
             self.effects.confirmed.push((confirmer, outcome));
         }
         for (_, mut subscription) in std::mem::take(&mut self.subscriptions) {

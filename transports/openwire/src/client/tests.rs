@@ -234,3 +234,87 @@ async fn waking_up_for_a_redelivery_does_not_make_silence_shorter() {
     }
     assert!(failed > 2, "it came again meanwhile");
 }
+
+#[tokio::test]
+async fn who_sends_stops_when_the_peer_agrees_to_nothing() {
+    let door = Door::open().await;
+    let (client, mut peer) = door.take_in(&Preferences::default()).await;
+    client.open_session(&mut peer).await;
+    let producer = corriere_core::ProducerId(3);
+    let identity: std::sync::Arc<str> = "ID:test-1:1:3".into();
+    let open = Command::OpenProducer {
+        producer,
+        session: SessionId(1),
+        identity: std::sync::Arc::clone(&identity),
+        destination: None,
+    };
+    let opened = client.connection.submit(open);
+    let info = peer.next().await;
+    peer.done(&info).await;
+    opened.await.unwrap();
+    for (confirmed, sequence) in (1..=1_000).enumerate() {
+        let mut message = CoreMessage::bytes(vec![0; 1_000]);
+        message.headers_mut().destination = Some(Destination::queue("q").unwrap());
+        message.headers_mut().message_id = Some(CoreMessageId { producer: identity.clone(), sequence });
+        message.headers_mut().delivery_mode = corriere_core::DeliveryMode::NonPersistent;
+        let send = corriere_core::provider::SendMessage {
+            producer,
+            message: message.into(),
+            transaction: None,
+            deadline: None,
+        };
+        let sent = client.connection.submit(Command::Send(send));
+        let Structure::Message(on_the_wire) = peer.next().await else { panic!("no message") };
+        if on_the_wire.response_required {
+            peer.done(&Structure::Message(on_the_wire)).await;
+            sent.await.unwrap();
+            assert!((40..=64).contains(&confirmed), "{confirmed} were confirmed before");
+            return;
+        }
+        sent.await.unwrap();
+    }
+    panic!("no answer was asked for");
+}
+
+#[tokio::test]
+async fn a_consumer_that_a_peer_of_our_own_refuses_is_refused_and_not_waited_for() {
+    let door = Door::open().await;
+    let mut preferences = Preferences::default();
+    crate::redelivery::announce(&mut preferences.others);
+    let (client, mut peer) = door.take_in(&preferences).await;
+    client.open_session(&mut peer).await;
+    let subscribe = Subscribe {
+        subscription: SUBSCRIPTION,
+        session: SessionId(1),
+        destination: Destination::queue("q").unwrap(),
+        credit: Credit::Window { prefetch: 1, extension: Some(0) },
+        selector: None,
+        no_local: false,
+        durable_name: None,
+        redelivery: None,
+    };
+    let opened = client.connection.submit(Command::OpenSubscription(Box::new(subscribe)));
+    let Structure::ConsumerInfo(info) = peer.next().await else { panic!("no consumer") };
+    let terms = crate::redelivery::ConsumerTerms::from_structure(info.additional_predicate.as_ref()).unwrap();
+    assert_eq!(terms.extension, Some(0));
+    assert_eq!(peer.next().await.name(), "MessagePull");
+    let exception = Some(Throwable::new(JavaException::InvalidDestination, "no such queue"));
+    let correlation_id = info.command_id;
+    peer.say(ExceptionResponse { correlation_id, exception, ..Default::default() }).await;
+    let error = opened.await.unwrap_err();
+    assert!(matches!(error, ProviderError::InvalidDestination { .. }), "{error}");
+    let drained = client.connection.submit(Command::Drain { subscription: SUBSCRIPTION }).await;
+    assert!(matches!(drained, Err(ProviderError::Unknown { .. })));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_close_does_not_wait_for_a_peer_that_says_nothing_and_confirms_nothing_else() {
+    let door = Door::open().await;
+    let preferences = Preferences { maximum_inactivity: None, ..Preferences::default() };
+    let (client, peer) = door.take_in(&preferences).await;
+    let watching = client.connection.submit(Command::WatchEvents);
+    let closed = client.connection.submit(Command::Close);
+    closed.await.unwrap();
+    assert_eq!(watching.await, Err(ProviderError::Lost));
+    drop(peer);
+}
