@@ -8,7 +8,8 @@ use crate::project::Project;
 
 /// The tests' package and the binaries in it whose cases are made from a seed.
 pub(crate) const PACKAGE: &str = "corriere-tests";
-const BINARIES: &[&str] = &["--test", "delivery", "--test", "endurance", "--test", "crash"];
+const BINARIES: &[&str] =
+    &["--test", "delivery", "--test", "endurance", "--test", "crash", "--test", "openwire_damage"];
 
 /// The test that kills the order pipeline, and how often it does so in a round.
 const KILLED: &[&str] = &["test", "-p", PACKAGE, "--test", "pipeline", "--", "--nocapture", "killed_again"];
