@@ -76,7 +76,7 @@ impl Embedded {
 
 impl Drop for Embedded {
     fn drop(&mut self) {
-        drop(self.listening.take());
+        self.listening = None;
         self.broker.stop();
         tracing::info!("broker `{}` stopped", self.broker.name());
     }
