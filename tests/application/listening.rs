@@ -71,3 +71,31 @@ async fn what_an_environment_variable_holds_is_not_shown() {
         assert!(said[0].starts_with(start) && !said[0].contains("secret"), "{}", said[0]);
     }
 }
+
+#[tokio::test]
+async fn what_is_wrong_with_an_address_from_the_environment_is_said_without_it() {
+    let document = Document::from_text("config.toml", "[broker]\nname = \"unseen-address\"").unwrap();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = format!("tcp://{}", port.local_addr().unwrap());
+    let option = |option: &str| format!("tcp://127.0.0.1:0?{option}");
+    for (value, part) in [
+        ("tpc://127.0.0.1:0".to_owned(), "; expected addresses such as `tcp://127.0.0.1:61616`"),
+        ("tcp://0.0.0.0:0".to_owned(), "; an address can be reached from other machines, "),
+        (taken, "; nobody can listen there: "),
+        (option("maximumConections=1"), "has an unknown option; did you mean `maximumConnections`?"),
+        (option("zzz=1"), "; an address has an unknown option"),
+        (
+            option("maximumConnections=1&maximumConnections=2"),
+            "option `maximumConnections` twice; expected it once",
+        ),
+        (
+            option("maximumConnections=many"),
+            "; option `maximumConnections` should be a number of connections",
+        ),
+    ] {
+        let document = document.clone().with_environment([("CORRIERE__BROKER__LISTEN", value.as_str())]);
+        let said = refused(Application::from_document(document).listeners([])).await;
+        assert!(said[0].contains("holds; ") && said[0].contains(part), "{}", said[0]);
+        assert!(!said[0].contains(&value) && !said[0].contains("many"), "{}", said[0]);
+    }
+}

@@ -1,6 +1,8 @@
 //! Who may connect, and what has to be said first.
 
+use std::net::TcpStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 use corriere_core::provider::Password;
 use corriere_openwire::Structure;
@@ -129,6 +131,21 @@ async fn more_connections_than_are_allowed_are_told_so_until_one_ends() {
     assert!(first.rest().await.is_empty());
     let mut third = server.peer().await;
     third.introduce().await;
+}
+
+#[tokio::test]
+async fn who_connects_at_once_with_many_others_is_not_made_to_ask_again() {
+    let server = Server::start().await;
+    let address = server.acceptor.local_address();
+    // The acceptor has this thread, so that it accepts none of them meanwhile.
+    let peers: Vec<_> = (0..300)
+        .map(|number| {
+            let connected = TcpStream::connect_timeout(&address, Duration::from_secs(10));
+            connected.unwrap_or_else(|error| panic!("connection {number}: {error}"))
+        })
+        .collect();
+    server.client().await;
+    drop(peers);
 }
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! Who is not spoken to, and what they are told.
 
 use std::io::Write;
-use std::sync::Mutex;
+use std::net::SocketAddr;
+use std::sync::{Mutex, Once};
 
 use corriere_openwire::acceptor::AcceptorOptions;
 use corriere_openwire::negotiation::Preferences;
@@ -9,6 +10,7 @@ use corriere_openwire::primitive::PrimitiveMap;
 use corriere_openwire::structures::{SessionInfo, WireFormatInfo};
 use corriere_openwire::{Structure, redelivery};
 use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 use crate::peer::{Peer, queue, words};
 use crate::server::{Server, settings};
@@ -96,13 +98,13 @@ async fn a_newer_peer_is_spoken_to_in_twelve_and_an_older_one_in_its_own_version
 
 #[tokio::test]
 async fn a_silent_peer_is_closed_and_one_that_keeps_its_word_is_not() {
-    let options = "?wireFormat.maxInactivityDuration=200";
+    let options = "?wireFormat.maxInactivityDuration=200&wireFormat.maxInactivityDurationInitalDelay=1000";
     let server = Server::with(options, settings(), AcceptorOptions::default()).await;
     let silent = async {
         let mut silent = server.peer().await;
         let last = silent.rest().await.pop();
         let Some(Structure::ConnectionError(error)) = last else { panic!("it is told: {last:?}") };
-        assert_eq!(words(error.exception).1, "the peer was silent for 200ms, longer than was agreed on");
+        assert_eq!(words(error.exception).1, "the peer was silent for 1.2s, longer than was agreed on");
     };
     let speaking = async {
         let mut speaking = server.client().await;
@@ -137,17 +139,60 @@ impl Write for Log {
     }
 }
 
+/// From here on warnings are in [`LOG`].
+fn log() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_max_level(tracing::Level::WARN)
+            .with_writer(|| Log);
+        tracing::subscriber::set_global_default(subscriber.finish()).unwrap();
+    });
+}
+
+/// What was logged of a peer.
+fn logged_of(peer: SocketAddr) -> Vec<String> {
+    let log = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
+    let of_peer = format!("peer={peer} ");
+    log.lines().filter(|line| line.contains(&of_peer)).map(str::to_owned).collect()
+}
+
 #[tokio::test]
 async fn a_refused_peer_is_named_in_the_log() {
-    let subscriber =
-        tracing_subscriber::fmt().with_ansi(false).with_max_level(tracing::Level::WARN).with_writer(|| Log);
-    tracing::subscriber::set_global_default(subscriber.finish()).unwrap();
+    log();
     let server = Server::start().await;
     let mut peer = Peer::connect(server.acceptor.local_address()).await;
-    let address = peer.stream.local_addr().unwrap().to_string();
+    let address = peer.stream.local_addr().unwrap();
     peer.stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     peer.rest().await;
-    let log = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
-    let line = log.lines().find(|line| line.contains("a connection is refused") && line.contains(&address));
-    assert!(line.is_some_and(|line| line.contains("WARN")), "{log}");
+    let logged = logged_of(address);
+    assert!(
+        logged.iter().any(|line| line.contains("WARN") && line.contains("a connection is refused")),
+        "{logged:?}"
+    );
+}
+
+/// A health check, of which there may be one each second.
+#[tokio::test]
+async fn who_only_looks_whether_somebody_listens_is_not_warned_of() {
+    log();
+    let server = Server::with("?maximumConnections=1", settings(), AcceptorOptions::default()).await;
+    let look = TcpStream::connect(server.acceptor.local_address()).await.unwrap();
+    let address = look.local_addr().unwrap();
+    look.readable().await.unwrap();
+    // Our first word is there and unread, so that this is a reset.
+    drop(look);
+    // Its place is free only when all was said of it.
+    for _ in 0..10_000 {
+        let mut next = Peer::connect(server.acceptor.local_address()).await;
+        next.put(&Preferences::default().info().unwrap().into()).await;
+        assert!(matches!(next.read().await, Some(Structure::WireFormatInfo(_))));
+        if let Some(Structure::BrokerInfo(_)) = next.read().await {
+            assert_eq!(logged_of(address), Vec::<String>::new());
+            return;
+        }
+        next.rest().await;
+    }
+    panic!("its place never became free");
 }

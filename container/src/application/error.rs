@@ -98,16 +98,31 @@ pub enum Error {
 /// Why an address is not listened on, to follow its key.
 #[cfg(all(feature = "embedded", feature = "openwire"))]
 fn refusal(place: &Place, error: &BindError) -> String {
-    match (place.hidden(), error) {
-        (None, error) => format!(": {error}"),
-        (Some(hidden), BindError::Io { error, .. }) => {
-            format!(" is {hidden}; nobody can listen there: {error}")
+    match place.hidden() {
+        None => format!(": {error}"),
+        Some(hidden) => format!(" is {hidden}; {}", refusal_unseen(error)),
+    }
+}
+
+/// What is wrong with an address, without anything that stands in it.
+#[cfg(all(feature = "embedded", feature = "openwire"))]
+fn refusal_unseen(error: &BindError) -> String {
+    match error {
+        BindError::UnknownOption { nearest: Some(nearest), .. } => {
+            format!("an address has an unknown option; did you mean `{nearest}`?")
         }
-        (Some(hidden), _) => {
-            format!(
-                " is {hidden}; expected addresses of this machine alone, such as `tcp://127.0.0.1:61616`, with known options"
-            )
+        BindError::UnknownOption { nearest: None, .. } => "an address has an unknown option".to_owned(),
+        BindError::Twice { option, .. } => {
+            format!("an address has the option `{option}` twice; expected it once")
         }
+        BindError::Value { option, expected, .. } => format!("option `{option}` should be {expected}"),
+        BindError::NotLoopback { .. } => {
+            "an address can be reached from other machines, and this broker has no users yet; expected a loopback \
+             address such as `tcp://127.0.0.1:61616`"
+                .to_owned()
+        }
+        BindError::Io { error, .. } => format!("nobody can listen there: {error}"),
+        _ => "expected addresses such as `tcp://127.0.0.1:61616`".to_owned(),
     }
 }
 

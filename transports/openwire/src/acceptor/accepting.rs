@@ -1,12 +1,13 @@
 //! The listening socket, and the connections that come of it.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use corriere_core::ConnectionId;
 use corriere_core::provider::Provider;
-use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
@@ -62,6 +63,10 @@ pub(super) struct Shared {
     pub(super) stopping: watch::Sender<bool>,
 }
 
+/// How many connections the system keeps until they are accepted, where it allows so many; ActiveMQ's number. One too
+/// many has to ask again, a second later, and then every two and four.
+const BACKLOG: u32 = 5_000;
+
 /// How many peers may be told at once that there are too many; more are not told.
 const REFUSED_AT_ONCE: usize = 64;
 
@@ -85,7 +90,7 @@ impl Acceptor {
         if let Some(outside) = candidates.iter().find(|candidate| !candidate.ip().is_loopback()) {
             return Err(BindError::NotLoopback { url, address: *outside });
         }
-        let listener = TcpListener::bind(candidates.as_slice()).await.map_err(failed)?;
+        let listener = listen(&candidates).map_err(failed)?;
         let local_address = listener.local_addr().map_err(failed)?;
         redelivery::announce(&mut address.preferences.others);
         let identity = ConnectionId::unique();
@@ -142,6 +147,27 @@ impl Drop for Acceptor {
 pub(super) async fn told_to_stop(stopping: &mut watch::Receiver<bool>) {
     // Without an acceptor there is nothing to go on for either.
     let _ = stopping.wait_for(|stopping| *stopping).await;
+}
+
+/// Listens on the first address where that is possible.
+fn listen(candidates: &[SocketAddr]) -> io::Result<TcpListener> {
+    let mut failure = io::Error::new(io::ErrorKind::InvalidInput, "the host has no address");
+    for candidate in candidates {
+        match listen_on(*candidate) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Where connections of the last process are still waiting out their end. Elsewhere it would let two listen on one port.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
 }
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {

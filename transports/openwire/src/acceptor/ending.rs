@@ -174,8 +174,9 @@ pub(super) async fn greet_in_vain(
     peer: SocketAddr,
     error: &LinkError,
 ) {
-    if matches!(error, LinkError::Closed) {
-        tracing::debug!(%peer, "a peer has left before it said anything");
+    // Who looks whether somebody listens closes with our first word unread, which is a reset.
+    if matches!(error, LinkError::Closed | LinkError::Io(_)) {
+        tracing::debug!(%peer, %error, "a peer has left before it said how it speaks");
         return;
     }
     tracing::warn!(%peer, %error, "a connection is refused");
