@@ -229,7 +229,7 @@ impl Connection {
         let handed_over = if last == UNKNOWN { ledger.oldest() } else { ledger.up_to(last) };
         let last_handed_over = handed_over.unwrap_or(0).max(ledger.handed_over());
         let unsettled = ledger.oldest().filter(|oldest| *oldest <= last_handed_over && !consumer.is_browser);
-        if !self.is_corriere || consumer.is_browser {
+        if !self.is_corriere || consumer.is_browser || !ledger.has_up_to(last_handed_over) {
             state.consumers.remove(&subscription);
             self.consumers.remove(&key);
         }

@@ -124,6 +124,11 @@ impl Ledger {
             .map(|(number, _)| *number)
     }
 
+    /// Whether anything up to this number is not settled, or is with a transaction.
+    pub(super) fn has_up_to(&self, number: u64) -> bool {
+        self.deliveries.range(..=number).next().is_some()
+    }
+
     /// The last delivery that has this sequence or a lower one.
     pub(super) fn up_to(&self, sequence: i64) -> Option<u64> {
         self.deliveries
