@@ -113,6 +113,17 @@ async fn unmatched_is_gone_and_what_expired_by_a_wrong_clock_is_not() {
 }
 
 #[tokio::test]
+async fn one_that_expired_takes_none_before_it_along() {
+    let server = Server::start().await;
+    let (mut peer, dispatches) = three(&server).await;
+    let ack = Peer::ack(AckType::Expired, &dispatches[1], &dispatches[1], None);
+    peer.request(MessageAck { first_message_id: None, ..ack }).await;
+    // It has no expiration, so it comes again.
+    peer.dispatches(&["two"]).await;
+    assert!(peer.is_silent().await);
+}
+
+#[tokio::test]
 async fn what_is_not_known_or_settled_already_is_passed_over() {
     let server = Server::start().await;
     let (mut peer, dispatches) = three(&server).await;

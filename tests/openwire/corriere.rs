@@ -135,6 +135,22 @@ async fn what_a_closed_consumer_was_handed_may_still_be_settled_and_ends_with_th
 }
 
 #[tokio::test]
+async fn of_a_closed_consumer_that_settled_all_nothing_is_kept_in_its_session() {
+    let server = Server::start().await;
+    let orders = queue("orders");
+    let mut peer = corriere(&server).await;
+    peer.send_first(&orders, &["one"]).await;
+    for text in ["one", "two"] {
+        // Kept, it would be taken for one that is there, and not be opened.
+        let consumer = peer.consumer((1, 1), &orders, 10).await;
+        let dispatches = peer.dispatches(&[text]).await;
+        peer.settle(&dispatches[0]).await;
+        peer.request(Peer::removal(consumer, sequence_of(&dispatches[0]))).await;
+        peer.send(&orders, &["two"]).await;
+    }
+}
+
+#[tokio::test]
 async fn of_a_peer_that_vanishes_what_it_was_told_to_have_handed_over_counts_and_no_more() {
     let server = Server::start().await;
     let orders = queue("orders");

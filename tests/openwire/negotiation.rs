@@ -98,17 +98,18 @@ async fn a_newer_peer_is_spoken_to_in_twelve_and_an_older_one_in_its_own_version
 
 #[tokio::test]
 async fn a_silent_peer_is_closed_and_one_that_keeps_its_word_is_not() {
-    let options = "?wireFormat.maxInactivityDuration=200&wireFormat.maxInactivityDurationInitalDelay=1000";
+    let options = "?wireFormat.maxInactivityDuration=200&wireFormat.maxInactivityDurationInitalDelay=2000";
     let server = Server::with(options, settings(), AcceptorOptions::default()).await;
     let silent = async {
         let mut silent = server.peer().await;
         let last = silent.rest().await.pop();
         let Some(Structure::ConnectionError(error)) = last else { panic!("it is told: {last:?}") };
-        assert_eq!(words(error.exception).1, "the peer was silent for 1.2s, longer than was agreed on");
+        assert_eq!(words(error.exception).1, "the peer was silent for 2.2s, longer than was agreed on");
     };
     let speaking = async {
         let mut speaking = server.client().await;
-        for _ in 0..10 {
+        // Each takes a third of the duration at least, so all of them take longer than a silence may.
+        for _ in 0..40 {
             // Ours comes when nothing else is written, and is answered by theirs.
             let ours = speaking.read().await;
             assert!(matches!(ours, Some(Structure::KeepAliveInfo(_))), "{ours:?}");

@@ -64,8 +64,9 @@ impl Connection {
         transaction: Option<TransactionId>,
         consumer: &mut Consumer,
     ) -> Option<Command> {
-        let (first, last) = match ack.ack_type {
-            AckType::Individual => {
+        let (first, last) = match (ack.ack_type, &ack.first_message_id) {
+            // Older clients name one that expired by the last alone: what the application has before it did not.
+            (AckType::Individual, _) | (AckType::Expired, None) => {
                 let number = consumer.ledger.number_of(ack.last_message_id.as_ref()?)?;
                 (number, number)
             }

@@ -146,12 +146,9 @@ impl Connection {
             return Ok(());
         };
         if self.is_corriere {
-            match u32::try_from(pull.timeout) {
-                Ok(credit) => {
-                    let credit = credit.clamp(1, MAXIMUM_PREFETCH);
-                    provider.tell(Command::Grant { subscription, credit });
-                }
-                Err(_) => self.submit(Command::Drain { subscription }, Then::Drained { subscription })?,
+            match granted(pull.timeout) {
+                Some(credit) => provider.tell(Command::Grant { subscription, credit }),
+                None => self.submit(Command::Drain { subscription }, Then::Drained { subscription })?,
             }
         } else {
             let mut state = self.deliveries.lock();
@@ -229,7 +226,7 @@ impl Connection {
         let handed_over = if last == UNKNOWN { ledger.oldest() } else { ledger.up_to(last) };
         let last_handed_over = handed_over.unwrap_or(0).max(ledger.handed_over());
         let unsettled = ledger.oldest().filter(|oldest| *oldest <= last_handed_over && !consumer.is_browser);
-        if !self.is_corriere || consumer.is_browser {
+        if !self.is_corriere || consumer.is_browser || !ledger.has_up_to(last_handed_over) {
             state.consumers.remove(&subscription);
             self.consumers.remove(&key);
         }
@@ -256,6 +253,13 @@ fn prefetch(info: &wire::ConsumerInfo) -> Option<u32> {
         .filter(|prefetch| *prefetch > 0)
 }
 
+/// What the timeout of a pull grants a peer of Corriere; `None` for a drain. It is never less than the peer says, which would
+/// wait for the rest for ever.
+fn granted(timeout: i64) -> Option<u32> {
+    let credit = u64::try_from(timeout).ok()?;
+    Some(u32::try_from(credit).unwrap_or(u32::MAX).max(1))
+}
+
 /// What a consumer can ask for in OpenWire and not have here.
 fn check_offered(info: &wire::ConsumerInfo) -> Result<(), Refusal> {
     if info.selector.as_deref().is_some_and(|selector| !selector.is_empty()) {
@@ -280,5 +284,18 @@ fn redelivered_by_the_client() -> RedeliveryOverrides {
         delay: Some(delay),
         back_off: Some(None),
         ..RedeliveryOverrides::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pull_of_a_peer_of_corriere_grants_all_that_it_says() {
+        assert_eq!(granted(-1), None);
+        for (timeout, credit) in [(0, 1), (1, 1), (32_768, 32_768), (i64::MAX, u32::MAX)] {
+            assert_eq!(granted(timeout), Some(credit), "{timeout}");
+        }
     }
 }

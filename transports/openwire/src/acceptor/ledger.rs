@@ -93,10 +93,10 @@ impl Ledger {
         count
     }
 
-    /// Keeps what a transaction acknowledged until its end.
+    /// Keeps what a transaction acknowledged until its end. What another one did before stays with that.
     pub(super) fn lock(&mut self, first: u64, last: u64, transaction: &TransactionId) {
         for (_, delivered) in self.deliveries.range_mut(first..=last.max(first)) {
-            delivered.transaction = Some(transaction.clone());
+            delivered.transaction.get_or_insert_with(|| transaction.clone());
         }
     }
 
@@ -122,6 +122,11 @@ impl Ledger {
             .iter()
             .find(|(_, delivered)| delivered.transaction.is_none())
             .map(|(number, _)| *number)
+    }
+
+    /// Whether anything up to this number is not settled, or is with a transaction.
+    pub(super) fn has_up_to(&self, number: u64) -> bool {
+        self.deliveries.range(..=number).next().is_some()
     }
 
     /// The last delivery that has this sequence or a lower one.
@@ -216,6 +221,17 @@ mod tests {
         assert_eq!((ledger.oldest(), ledger.range(None, Some(&id(2)))), (Some(1), Some((1, 2))));
         ledger.lock(1, 2, &transaction);
         ledger.end(1, 2, &transaction, true);
+        assert_eq!((ledger.oldest(), ledger.number_of(&id(2))), (Some(3), None));
+    }
+
+    #[test]
+    fn what_one_transaction_acknowledged_no_other_takes_over() {
+        let mut ledger = ledger();
+        let (one, other) = (TransactionId::Local(1), TransactionId::Local(2));
+        ledger.lock(1, 2, &one);
+        ledger.lock(1, 3, &other);
+        ledger.end(1, 2, &one, true);
+        ledger.end(1, 3, &other, false);
         assert_eq!((ledger.oldest(), ledger.number_of(&id(2))), (Some(3), None));
     }
 

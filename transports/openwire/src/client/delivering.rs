@@ -85,13 +85,13 @@ impl State {
     pub(super) fn deliver(&mut self, id: SubscriptionId) {
         let now = Instant::now();
         while let Some(dispatch) = self.subscriptions.get_mut(&id).and_then(|one| one.next(now)) {
-            let is_browsed =
-                self.subscriptions.get_mut(&id).filter(|one| matches!(one.flow, Flow::Browser { .. }));
-            let browsed = is_browsed.map(|one| one.settle(dispatch.number, dispatch.number));
+            // What was browsed is never settled, so it would be kept as long as the browser is open.
+            let browser = self.subscriptions.get_mut(&id).filter(|one| one.is_browser());
+            let browsed = browser.map(|one| one.settle(dispatch.number, dispatch.number)).unwrap_or_default();
             self.effects.deliveries.push(dispatch);
-            for run in browsed.into_iter().flatten() {
-                // So that the next one comes.
-                drop(self.say(id, &[run], &Word::of(AckType::Standard), false));
+            if !self.peer.redelivers {
+                // So that the next one comes; a peer of Corriere goes by what is granted.
+                drop(self.say(id, &browsed, &Word::of(AckType::Standard), false));
             }
         }
         let Some(subscription) = self.subscriptions.get_mut(&id) else { return };

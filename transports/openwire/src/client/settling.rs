@@ -40,11 +40,11 @@ impl State {
                 self.say(id, &runs, &Word::of(AckType::Standard), answer)
             }
             AckKind::Unmatched => {
-                let runs = self.subscription(id)?.settle(first, last);
+                let runs = self.subscription(id)?.pass_over(first, last);
                 self.say(id, &runs, &Word::of(AckType::Unmatched), answer)
             }
             AckKind::Expired => {
-                let runs = self.subscription(id)?.settle(first, last);
+                let runs = self.subscription(id)?.pass_over(first, last);
                 self.say(id, &runs, &Word::of(AckType::Expired), answer)
             }
             AckKind::Poison { cause } => {

@@ -192,6 +192,35 @@ async fn a_message_that_cannot_be_read_goes_to_the_dead_letters_and_holds_up_not
 }
 
 #[tokio::test]
+async fn what_a_browser_was_shown_by_a_peer_of_our_own_is_kept_nowhere() {
+    let door = Door::open().await;
+    let mut preferences = Preferences::default();
+    crate::redelivery::announce(&mut preferences.others);
+    let (client, mut peer) = door.take_in(&preferences).await;
+    client.open_session(&mut peer).await;
+    let opened = client.connection.submit(Command::Browse {
+        subscription: SUBSCRIPTION,
+        session: SessionId(1),
+        destination: Destination::queue("q").unwrap(),
+        selector: None,
+    });
+    peer.say(dispatch(1)).await;
+    let info = peer.next().await;
+    peer.done(&info).await;
+    opened.await.unwrap();
+    assert_eq!(client.came.deliveries.lock().unwrap().len(), 1);
+    let shown = std::sync::Arc::downgrade(&client.came.deliveries.lock().unwrap()[0].message);
+    client.came.deliveries.lock().unwrap().clear();
+    assert_eq!(shown.strong_count(), 0);
+    let closing = Command::CloseSubscription { subscription: SUBSCRIPTION, last_handed_over: 1 };
+    let closed = client.connection.submit(closing);
+    let info = peer.next().await;
+    assert_eq!(info.name(), "RemoveInfo", "there is nothing that it should have acknowledged");
+    peer.done(&info).await;
+    closed.await.unwrap();
+}
+
+#[tokio::test]
 async fn what_nobody_asked_for_is_passed_over() {
     let door = Door::open().await;
     let (client, mut peer) = door.take_in(&Preferences::default()).await;

@@ -237,9 +237,15 @@ impl Subscription {
         self.held.get(arrival).map(|held| held.id.clone())
     }
 
-    /// Ends deliveries without more ado, as settled, expired or condemned.
+    /// Ends deliveries without more ado, as settled or condemned.
     pub(super) fn settle(&mut self, first: u64, last: u64) -> Vec<Run> {
         let arrivals = self.take_numbers(first, last);
+        self.forget(&arrivals)
+    }
+
+    /// Ends deliveries that the application never got. Of those before them that says nothing.
+    pub(super) fn pass_over(&mut self, first: u64, last: u64) -> Vec<Run> {
+        let arrivals = self.remove_numbers(first, last);
         self.forget(&arrivals)
     }
 
@@ -354,13 +360,18 @@ impl Subscription {
 
     fn take_numbers(&mut self, first: u64, last: u64) -> Vec<u64> {
         self.hand_over(last);
+        self.remove_numbers(first, last)
+    }
+
+    fn remove_numbers(&mut self, first: u64, last: u64) -> Vec<u64> {
         if first > last {
             return Vec::new();
         }
         let numbers: Vec<u64> = self.numbers.range(first..=last).map(|(number, _)| *number).collect();
         let mut arrivals: Vec<u64> =
             numbers.iter().filter_map(|number| self.numbers.remove(number)).collect();
-        self.in_hands = self.in_hands.saturating_sub(arrivals.len());
+        let in_hands = numbers.iter().filter(|number| **number <= self.handed_over).count();
+        self.in_hands = self.in_hands.saturating_sub(in_hands);
         arrivals.sort_unstable();
         arrivals
     }

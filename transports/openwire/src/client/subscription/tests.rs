@@ -168,6 +168,19 @@ fn what_a_transaction_acknowledged_is_as_it_was_when_that_fails() {
 }
 
 #[test]
+fn what_expires_on_its_way_says_nothing_of_those_before_it() {
+    let flow = Flow::AsGranted { drains: VecDeque::new(), is_browser: false };
+    let mut subscription = with(flow, Redelivery::Peer);
+    arrive(&mut subscription, 1..=4);
+    delivered(&mut subscription);
+    assert_eq!(subscription.pass_over(3, 3), [Run { first: id(3), last: id(3), count: 1 }]);
+    assert_eq!(subscription.hand_over(2), 2, "the peer was not told of them, and would take them back");
+    subscription.settle(1, 2);
+    subscription.close();
+    assert!(subscription.is_done());
+}
+
+#[test]
 fn a_close_names_the_last_that_was_handed_over_and_goes_back() {
     let mut subscription = windowed(5, None);
     arrive(&mut subscription, 1..=4);
