@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::{Mutex, Once};
+use std::time::Duration;
 
 use corriere_openwire::acceptor::AcceptorOptions;
 use corriere_openwire::negotiation::Preferences;
@@ -196,4 +197,43 @@ async fn who_only_looks_whether_somebody_listens_is_not_warned_of() {
         next.rest().await;
     }
     panic!("its place never became free");
+}
+
+/// The test below, in a process of its own that may have few files open.
+#[cfg(unix)]
+#[test]
+fn a_lack_of_file_descriptors_is_said_once_and_passes() {
+    let test = "negotiation::within_few_file_descriptors";
+    let ended = std::process::Command::new("sh")
+        .args(["-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(
+        ended.status.success() && said.contains("1 passed"),
+        "{said}{}",
+        String::from_utf8_lossy(&ended.stderr)
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+#[ignore = "takes all file descriptors of its process; another test runs it in one of its own"]
+async fn within_few_file_descriptors() {
+    log();
+    let server = Server::start().await;
+    let address = server.acceptor.local_address();
+    let mut peers = Vec::new();
+    while let Ok(peer) = std::net::TcpStream::connect(address) {
+        peers.push(peer);
+        assert!(peers.len() < 1_000, "there is no limit");
+    }
+    // It tries ten times a second. Where it is slower, what would be said again is not caught; nobody fails for it.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let log = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
+    assert_eq!(log.matches("no connection can be accepted").count(), 1, "{log}");
+    drop(peers);
+    server.client().await;
 }

@@ -174,6 +174,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut stopping = shared.stopping.subscribe();
     let mut connections = JoinSet::new();
     let mut refused = JoinSet::new();
+    let mut is_failing = false;
     loop {
         tokio::select! {
             biased;
@@ -181,10 +182,17 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             Some(_) = connections.join_next(), if !connections.is_empty() => {}
             Some(_) = refused.join_next(), if !refused.is_empty() => {}
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => take(&shared, stream, peer, &mut connections, &mut refused),
+                Ok((stream, peer)) => {
+                    if std::mem::take(&mut is_failing) {
+                        tracing::info!("connections are accepted again");
+                    }
+                    take(&shared, stream, peer, &mut connections, &mut refused);
+                }
                 Err(error) => {
-                    tracing::warn!(%error, "no connection can be accepted");
-                    // Out of file descriptors, most likely, and at once again.
+                    // Out of file descriptors, most likely, and at once again: it is said once.
+                    if !std::mem::replace(&mut is_failing, true) {
+                        tracing::warn!(%error, "no connection can be accepted");
+                    }
                     sleep(Duration::from_millis(100)).await;
                 }
             },
