@@ -1,10 +1,9 @@
 //! Java's programs on our broker, with ActiveMQ's own client, with Spring and without. They need a JDK and Debian's
-//! `libactivemq-java` and `libspring-jms-java`, so they are ignored but for `cargo xtask test interop`.
+//! `libactivemq-java` and `libspring-jms-java`, which `cargo xtask test` installs where it may.
 
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
-mod activemq;
 mod java;
 mod peer;
 mod programs;

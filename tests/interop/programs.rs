@@ -44,7 +44,6 @@ receiver test stop
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Java; `cargo xtask test interop` runs it"]
 async fn java_sees_what_java_sends() {
     let peer = Peer::start("java-to-java", "").await;
     assert_eq!(run("JmsSender", &[peer.url(), "ActiveMQ.Demo"]).await.well(), "sender test stop\n");
@@ -55,7 +54,6 @@ async fn java_sees_what_java_sends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Java; `cargo xtask test interop` runs it"]
 async fn we_see_what_java_sends() {
     let peer = Peer::start("java-to-us", "").await;
     run("JmsSender", &[peer.url(), "ActiveMQ.Demo"]).await.well();
@@ -115,7 +113,6 @@ async fn we_see_what_java_sends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Java; `cargo xtask test interop` runs it"]
 async fn java_sees_what_we_send() {
     let peer = Peer::start("us-to-java", "").await;
     let template = peer.template();
@@ -159,7 +156,6 @@ async fn java_sees_what_we_send() {
 
 /// The object that Java sent goes back to Java as it came.
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Java; `cargo xtask test interop` runs it"]
 async fn what_java_sent_goes_on_through_us_to_java() {
     let peer = Peer::start("java-by-us-to-java", "").await;
     run("JmsSender", &[peer.url(), "in"]).await.well();
@@ -173,7 +169,6 @@ async fn what_java_sent_goes_on_through_us_to_java() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Java; `cargo xtask test interop` runs it"]
 async fn the_plain_producers_message_arrives() {
     let peer = Peer::start("plain-producer", "").await;
     let sent = run("PlainProducer", &[peer.url(), "myQueue"]).await.well();
@@ -186,7 +181,6 @@ async fn the_plain_producers_message_arrives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Java; `cargo xtask test interop` runs it"]
 async fn springs_template_sends_and_receives() {
     let peer = Peer::start("spring-template", "").await;
     let expected = "default hello\nby name other\nconverted 8 both\nnothing null\nnothing null\n";
@@ -206,7 +200,6 @@ async fn springs_template_sends_and_receives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Java; `cargo xtask test interop` runs it"]
 async fn a_spring_application_runs() {
     let peer = Peer::start("spring-application", "").await;
     let output = run("SpringApp", &[peer.url()]).await.well();
@@ -216,7 +209,6 @@ async fn a_spring_application_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Java; `cargo xtask test interop` runs it"]
 async fn what_java_sent_is_there_when_the_broker_starts_again() {
     let directory = tempfile::tempdir().unwrap();
     let data = format!("data_directory = {:?}", directory.path().to_str().unwrap());
@@ -236,7 +228,6 @@ async fn what_java_sent_is_there_when_the_broker_starts_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Java; `cargo xtask test interop` runs it"]
 async fn a_broker_that_stops_does_not_wait_for_its_clients_and_they_hear_of_it() {
     let peer = Peer::start("stopping-under-java", "").await;
     let url = peer.url().to_owned();

@@ -1,6 +1,7 @@
 //! What ActiveMQ's client may expect of a broker, case by case (`java/suite`): shown on ActiveMQ itself first.
 
-use crate::activemq::ActiveMq;
+use corriere_tests::java::ActiveMq;
+
 use crate::java::{Ended, run};
 use crate::peer::Peer;
 
@@ -18,14 +19,12 @@ fn all_is_well(ended: &Ended) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Java; `cargo xtask test interop` runs it"]
 async fn the_suite_is_right_about_activemq() {
     let activemq = ActiveMq::start();
     all_is_well(&run("suite.Suite", &[activemq.url(), "--peer", "activemq"]).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Java; `cargo xtask test interop` runs it"]
 async fn a_broker_that_keeps_its_messages_is_what_the_client_expects() {
     let directory = tempfile::tempdir().unwrap();
     let data = format!("data_directory = {:?}", directory.path().to_str().unwrap());
@@ -39,7 +38,6 @@ async fn a_broker_that_keeps_its_messages_is_what_the_client_expects() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "needs Java; `cargo xtask test interop` runs it"]
 async fn a_broker_in_memory_with_activemqs_defaults_is_what_the_client_expects() {
     let peer = Peer::start("interop-memory", "preset = \"activemq\"").await;
     all_is_well(&run("suite.Suite", &[peer.url(), "--dead-letters", "shared"]).await);

@@ -36,7 +36,6 @@ macro_rules! over_each_peer {
 }
 
 mod acknowledging;
-mod activemq;
 mod bodies;
 mod browsing;
 mod closing;

@@ -1,7 +1,7 @@
 //! Who is at the other end, and what tests do with whoever it is.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use corriere_broker::store::MemoryStore;
 use corriere_broker::{Broker, Settings};
@@ -9,9 +9,9 @@ use corriere_core::provider::{Capability, Provider};
 use corriere_core::{AcknowledgeMode, Clock, Connection, ConnectionFactory, Destination, Session};
 use corriere_openwire::acceptor::{Acceptor, AcceptorOptions};
 
-pub(crate) use corriere_tests::receiving::*;
+use corriere_tests::java::ActiveMq;
 
-use crate::activemq::ActiveMq;
+pub(crate) use corriere_tests::receiving::*;
 
 /// Options with which nothing waits for its redelivery, and two of them are made.
 pub(crate) const AT_ONCE: &str = "jms.redeliveryPolicy.initialRedeliveryDelay=0&jms.redeliveryPolicy.redeliveryDelay=0\
@@ -60,7 +60,9 @@ impl Peer {
 
     /// The ActiveMQ that all tests share.
     pub(crate) fn activemq() -> Self {
-        Self::of(Kind::ActiveMq, ActiveMq::shared().url().to_owned(), next_test())
+        static SHARED: OnceLock<ActiveMq> = OnceLock::new();
+        let broker = SHARED.get_or_init(ActiveMq::start);
+        Self::of(Kind::ActiveMq, broker.url().to_owned(), next_test())
     }
 
     fn of(kind: Kind, url: String, test: u64) -> Self {

@@ -1,4 +1,5 @@
 //! Behaviour across crates: what the test binaries beside this library share.
 
+pub mod java;
 pub mod model;
 pub mod receiving;

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::project::{Package, Project};
-use crate::{examples, floors, interop, mail_server, readme, safety, soak, tree};
+use crate::{examples, floors, java, mail_server, readme, safety, soak, tree};
 
 /// How thorough a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,13 +121,6 @@ pub(crate) const AREAS: &[Area] = &[
         quick: None,
         check: |project, _| examples::check(project),
     },
-    Area {
-        name: "interop",
-        what: "Java's programs, with ActiveMQ's client and Spring, run on our broker",
-        full: 180,
-        quick: None,
-        check: |project, _| interop::check(project),
-    },
 ];
 
 /// How many cases each random test makes in a quick run.
@@ -155,8 +148,8 @@ fn clippy(project: &Project) -> Result<(), Failure> {
 fn tests(project: &Project, pace: Pace) -> Result<(), Failure> {
     mail_server::prepare(project)?;
     if pace == Pace::Full {
-        // The client is tried on an ActiveMQ too.
-        interop::prepare(project)?;
+        // Java's programs are tried on our broker, and our client on an ActiveMQ.
+        java::prepare(project)?;
         return project.cargo(&["test", "--workspace", "--tests", "--no-fail-fast"]).check();
     }
     let packages = project.packages()?;

@@ -7,7 +7,7 @@ mod bench;
 mod examples;
 mod failure;
 mod floors;
-mod interop;
+mod java;
 mod mail_server;
 mod process;
 mod project;

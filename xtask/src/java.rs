@@ -1,4 +1,4 @@
-//! Programs of other worlds on our broker: Java's, with ActiveMQ's own client, with Spring and without.
+//! What the tests need that run Java's programs on our broker, and our client on ActiveMQ.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,14 +22,6 @@ const PACKAGES: &[(&str, Part)] = &[
 enum Part {
     Program(&'static str),
     Jar(&'static str),
-}
-
-/// Runs the tests that are ignored elsewhere, as they need a JDK and ActiveMQ's client.
-pub(crate) fn check(project: &Project) -> Result<(), Failure> {
-    prepare(project)?;
-    // The broker that they try is in the process of the tests, which start Java's programs and end them.
-    let test = ["test", "-p", "corriere-tests", "--test", "interop", "--no-fail-fast"];
-    project.cargo(&[&test[..], &["--", "--ignored"]].concat()).check()
 }
 
 /// Installs what is missing of a JDK, ActiveMQ and Spring, or says what has to be installed.
