@@ -52,7 +52,7 @@ async fn one_way_sends_that_wait_stop_the_reading_until_there_is_room() {
     peer.request(FlushCommand::default()).await;
     park(&mut peer, 2).await;
     let flush = peer.begin(FlushCommand::default()).await;
-    assert!(peer.is_silent().await, "it is not read any more");
+    assert!(peer.is_not_read().await);
     // Others are not held up, and free the memory.
     other.settle(&dispatch).await;
     for _ in 0..3 {
@@ -71,7 +71,7 @@ async fn past_the_deadline_a_peer_that_parked_too_much_is_closed_after_its_ackno
     peer.tell(large).await;
     // It would make room, and is behind what there is no room for.
     peer.tell(Peer::ack(AckType::Standard, &dispatch, &dispatch, None)).await;
-    assert!(peer.is_silent().await);
+    assert!(peer.is_not_read().await);
     assert_eq!(server.counts(&queue("orders")).acknowledged, 0);
     let passing = async {
         loop {
