@@ -13,6 +13,7 @@ pub mod provider;
 pub mod redelivery;
 mod text;
 pub mod time;
+pub mod url_option;
 
 pub use client::{
     AcknowledgeMode, Connection, ConnectionFactory, Consumer, ConsumerOptions, Delivery, Producer,

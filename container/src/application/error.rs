@@ -5,6 +5,8 @@ use std::fmt;
 
 use corriere_core::client::UrlError;
 use corriere_core::provider::ProviderError;
+#[cfg(all(feature = "embedded", feature = "openwire"))]
+use corriere_core::url_option::UrlOptionError;
 use corriere_core::{DestinationError, MessageError};
 #[cfg(all(feature = "embedded", feature = "openwire"))]
 use corriere_openwire::acceptor::BindError;
@@ -108,14 +110,7 @@ fn refusal(place: &Place, error: &BindError) -> String {
 #[cfg(all(feature = "embedded", feature = "openwire"))]
 fn refusal_unseen(error: &BindError) -> String {
     match error {
-        BindError::UnknownOption { nearest: Some(nearest), .. } => {
-            format!("an address has an unknown option; did you mean `{nearest}`?")
-        }
-        BindError::UnknownOption { nearest: None, .. } => "an address has an unknown option".to_owned(),
-        BindError::Twice { option, .. } => {
-            format!("an address has the option `{option}` twice; expected it once")
-        }
-        BindError::Value { option, expected, .. } => format!("option `{option}` should be {expected}"),
+        BindError::Option(error) => option_unseen(error),
         BindError::NotLoopback { .. } => {
             "an address can be reached from other machines, and this broker has no users yet; expected a loopback \
              address such as `tcp://127.0.0.1:61616`"
@@ -123,6 +118,20 @@ fn refusal_unseen(error: &BindError) -> String {
         }
         BindError::Io { error, .. } => format!("nobody can listen there: {error}"),
         _ => "expected addresses such as `tcp://127.0.0.1:61616`".to_owned(),
+    }
+}
+
+#[cfg(all(feature = "embedded", feature = "openwire"))]
+fn option_unseen(error: &UrlOptionError) -> String {
+    match error {
+        UrlOptionError::Unknown { nearest: Some(nearest), .. } => {
+            format!("an address has an unknown option; did you mean `{nearest}`?")
+        }
+        UrlOptionError::Twice { option, .. } => {
+            format!("an address has the option `{option}` twice; expected it once")
+        }
+        UrlOptionError::Value { option, expected, .. } => format!("option `{option}` should be {expected}"),
+        _ => "an address has an unknown option".to_owned(),
     }
 }
 

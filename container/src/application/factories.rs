@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use corriere_core::client::UrlError;
+use corriere_core::url_option::UrlOptionError;
 use corriere_core::{ConnectionFactory, Error};
 
 use super::plan::Parts;
@@ -111,8 +112,10 @@ pub(super) fn check_reachable(
 /// What is wrong with a URL, without anything that stands in it.
 fn fault(error: &Error) -> String {
     match error {
-        Error::Url(UrlError::UnknownOption { .. }) => ", whose options are known; one is not".to_owned(),
-        Error::Url(UrlError::Value { option, expected, .. }) => {
+        Error::Url(UrlError::Option(UrlOptionError::Unknown { .. })) => {
+            ", whose options are known; one is not".to_owned()
+        }
+        Error::Url(UrlError::Option(UrlOptionError::Value { option, expected, .. })) => {
             format!(", whose option `{option}` is {expected}")
         }
         _ => String::new(),

@@ -1,15 +1,14 @@
 //! URLs of connection factories: `vm://local?jms.redeliveryPolicy.maximumRedeliveries=6`.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use percent_encoding::percent_decode_str;
 use thiserror::Error;
 
 use crate::destination::MAXIMUM_PREFETCH;
 use crate::provider::Password;
 use crate::redelivery::RedeliveryOverrides;
+use crate::url_option::{UrlOption, UrlOptionError, flag, milliseconds, read_options};
 
 /// A URL, taken apart.
 #[derive(Clone, Debug)]
@@ -54,51 +53,14 @@ pub enum UrlError {
         /// The URL.
         url: String,
     },
-    /// An option that does not exist.
-    #[error("`{url}` has the unknown option `{option}`{}", suggestion(.nearest.as_ref()))]
-    UnknownOption {
-        /// The URL, without its options.
-        url: String,
-        /// The option.
-        option: String,
-        /// The known option that is nearest to it.
-        nearest: Option<&'static str>,
-    },
-    /// An option that is given twice.
-    #[error("`{url}` has the option `{option}` twice; expected it once")]
-    Twice {
-        /// The URL, without its options.
-        url: String,
-        /// The option.
-        option: &'static str,
-    },
-    /// An option whose value cannot be read.
-    #[error("`{url}`: option `{option}` is `{value}`; expected {expected}")]
-    Value {
-        /// The URL, without its options.
-        url: String,
-        /// The option.
-        option: String,
-        /// The value.
-        value: String,
-        /// What it should be.
-        expected: &'static str,
-    },
-}
-
-fn suggestion(nearest: Option<&&'static str>) -> String {
-    nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"))
-}
-
-/// An option: its name and what it does with its value. An error says what was expected.
-struct UrlOption {
-    name: &'static str,
-    set: fn(&mut Options, &str) -> Result<(), &'static str>,
+    /// One of its options is wrong.
+    #[error(transparent)]
+    Option(#[from] UrlOptionError),
 }
 
 const PASSWORD: &str = "jms.password";
 
-const OPTIONS: &[UrlOption] = &[
+const OPTIONS: &[UrlOption<Options>] = &[
     UrlOption {
         name: "jms.clientID",
         set: |options, value| text(value).map(|text| options.client_id = Some(text)),
@@ -182,7 +144,7 @@ const OPTIONS: &[UrlOption] = &[
     UrlOption {
         name: "jms.nonBlockingRedelivery",
         set: |options, value| {
-            policy(options).non_blocking = Some(value.parse().map_err(|_| "`true` or `false`")?);
+            policy(options).non_blocking = Some(flag(value)?);
             Ok(())
         },
     },
@@ -196,10 +158,6 @@ fn text(value: &str) -> Result<Arc<str>, &'static str> {
     if value.is_empty() { Err("a text that is not empty") } else { Ok(value.into()) }
 }
 
-fn milliseconds(value: &str) -> Result<Duration, &'static str> {
-    value.parse().map(Duration::from_millis).map_err(|_| "a number of milliseconds")
-}
-
 fn prefetch(value: &str) -> Result<u32, &'static str> {
     match value.parse() {
         Ok(prefetch @ 0..=MAXIMUM_PREFETCH) => Ok(prefetch),
@@ -209,8 +167,7 @@ fn prefetch(value: &str) -> Result<u32, &'static str> {
 
 impl FactoryUrl {
     pub(super) fn parse(url: &str) -> Result<Self, UrlError> {
-        let (address, query) =
-            url.split_once('?').map_or((url, None), |(address, query)| (address, Some(query)));
+        let (address, query) = url.split_once('?').unwrap_or((url, ""));
         let no_scheme = || UrlError::NoScheme { url: address.to_owned() };
         let (scheme, target) = address.split_once(':').ok_or_else(no_scheme)?;
         if scheme.is_empty() || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'+') {
@@ -220,14 +177,7 @@ impl FactoryUrl {
             return Err(UrlError::NoTarget { url: address.to_owned() });
         }
         let mut options = Options::default();
-        let mut given = Vec::new();
-        for pair in query.into_iter().flat_map(|query| query.split('&')).filter(|pair| !pair.is_empty()) {
-            let option = set_option(&mut options, address, pair)?;
-            if given.contains(&option) {
-                return Err(UrlError::Twice { url: address.to_owned(), option });
-            }
-            given.push(option);
-        }
+        read_options(address, query, OPTIONS, &[PASSWORD], &mut options)?;
         Ok(Self {
             address: address.to_owned(),
             scheme: scheme.to_ascii_lowercase(),
@@ -235,43 +185,6 @@ impl FactoryUrl {
             options,
         })
     }
-}
-
-/// Reads one option and says which it was.
-fn set_option(options: &mut Options, url: &str, pair: &str) -> Result<&'static str, UrlError> {
-    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-    let Some(option) = OPTIONS.iter().find(|option| option.name == name) else {
-        return Err(UrlError::UnknownOption {
-            url: url.to_owned(),
-            option: name.to_owned(),
-            nearest: nearest(name),
-        });
-    };
-    let refuse = |value: &str, expected| UrlError::Value {
-        url: url.to_owned(),
-        option: name.to_owned(),
-        value: if option.name == PASSWORD { "***".to_owned() } else { value.to_owned() },
-        expected,
-    };
-    let decoded = decode(value)
-        .ok_or_else(|| refuse(value, "UTF-8 text, with `%` written as `%25` where it is meant"))?;
-    (option.set)(options, &decoded).map_err(|expected| refuse(&decoded, expected))?;
-    Ok(option.name)
-}
-
-/// The text behind percent escapes. An escape that is none would make another value of it, another password say.
-fn decode(value: &str) -> Option<Cow<'_, str>> {
-    let is_escape = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
-    value.split('%').skip(1).all(is_escape).then(|| percent_decode_str(value).decode_utf8().ok())?
-}
-
-fn nearest(name: &str) -> Option<&'static str> {
-    OPTIONS
-        .iter()
-        .map(|option| (strsim::jaro_winkler(name, option.name), option.name))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, option)| option)
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 
+use corriere_core::url_option::{UrlOption, UrlOptionError, flag, milliseconds, read_options};
 use thiserror::Error;
 
 use crate::codec::negotiation::Preferences;
@@ -18,36 +18,9 @@ pub enum BindError {
         /// The address.
         url: String,
     },
-    /// An option that does not exist.
-    #[error("`{url}` has the unknown option `{option}`{}", .nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default())]
-    UnknownOption {
-        /// The address, without its options.
-        url: String,
-        /// The option.
-        option: String,
-        /// The known option that is nearest to it.
-        nearest: Option<&'static str>,
-    },
-    /// An option that is given twice.
-    #[error("`{url}` has the option `{option}` twice; expected it once")]
-    Twice {
-        /// The address, without its options.
-        url: String,
-        /// The option.
-        option: &'static str,
-    },
-    /// An option whose value cannot be read, or is not offered.
-    #[error("`{url}`: option `{option}` is `{value}`; expected {expected}")]
-    Value {
-        /// The address, without its options.
-        url: String,
-        /// The option.
-        option: &'static str,
-        /// The value.
-        value: String,
-        /// What it should be.
-        expected: &'static str,
-    },
+    /// One of its options is wrong.
+    #[error(transparent)]
+    Option(#[from] UrlOptionError),
     /// Others than this machine could connect, and there is nobody who would ask them who they are.
     #[error(
         "`{url}` can be reached from other machines ({address}), and this broker has no users yet; expected a loopback address such as `tcp://127.0.0.1:{}`",
@@ -88,13 +61,8 @@ pub(super) struct Options {
     pub(super) preferences: Preferences,
 }
 
-struct UrlOption {
-    name: &'static str,
-    set: fn(&mut Options, &str) -> Result<(), &'static str>,
-}
-
 /// Names and meanings are those of ActiveMQ's transport connectors.
-const OPTIONS: &[UrlOption] = &[
+const OPTIONS: &[UrlOption<Options>] = &[
     UrlOption {
         name: "maximumConnections",
         set: |options, value| {
@@ -144,14 +112,6 @@ const OPTIONS: &[UrlOption] = &[
     UrlOption { name: "wireFormat.sizePrefixDisabled", set: |_, value| declined(value) },
 ];
 
-fn milliseconds(value: &str) -> Result<Duration, &'static str> {
-    value.parse().map(Duration::from_millis).map_err(|_| "a number of milliseconds")
-}
-
-fn flag(value: &str) -> Result<bool, &'static str> {
-    value.parse().map_err(|_| "`true` or `false`")
-}
-
 /// An encoding that peers are told not to use.
 fn declined(value: &str) -> Result<(), &'static str> {
     if value == "false" { Ok(()) } else { Err("`false`, as nothing else is offered yet") }
@@ -170,39 +130,15 @@ impl ListenAddress {
             return Err(no_address());
         }
         let mut options = Options::default();
-        let mut given = Vec::new();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let option = OPTIONS.iter().find(|option| option.name == name).ok_or_else(|| {
-                let (url, option) = (address.to_owned(), name.to_owned());
-                BindError::UnknownOption { url, option, nearest: nearest(name) }
-            })?;
-            if given.contains(&option.name) {
-                return Err(BindError::Twice { url: address.to_owned(), option: option.name });
-            }
-            given.push(option.name);
-            (option.set)(&mut options, value).map_err(|expected| BindError::Value {
-                url: address.to_owned(),
-                option: option.name,
-                value: value.to_owned(),
-                expected,
-            })?;
-        }
+        read_options(address, query, OPTIONS, &[], &mut options)?;
         Ok(Self { url: address.to_owned(), target: target.to_owned(), options })
     }
 }
 
-fn nearest(name: &str) -> Option<&'static str> {
-    OPTIONS
-        .iter()
-        .map(|option| (strsim::jaro_winkler(name, option.name), option.name))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, option)| option)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
