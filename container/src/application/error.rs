@@ -110,7 +110,7 @@ fn refusal(place: &Place, error: &BindError) -> String {
 #[cfg(all(feature = "embedded", feature = "openwire"))]
 fn refusal_unseen(error: &BindError) -> String {
     match error {
-        BindError::Option(error) => option_unseen(error),
+        BindError::Options(error) => option_unseen(error),
         BindError::NotLoopback { .. } => {
             "an address can be reached from other machines, and this broker has no users yet; expected a loopback \
              address such as `tcp://127.0.0.1:61616`"

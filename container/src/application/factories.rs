@@ -112,10 +112,10 @@ pub(super) fn check_reachable(
 /// What is wrong with a URL, without anything that stands in it.
 fn fault(error: &Error) -> String {
     match error {
-        Error::Url(UrlError::Option(UrlOptionError::Unknown { .. })) => {
+        Error::Url(UrlError::Options(UrlOptionError::Unknown { .. })) => {
             ", whose options are known; one is not".to_owned()
         }
-        Error::Url(UrlError::Option(UrlOptionError::Value { option, expected, .. })) => {
+        Error::Url(UrlError::Options(UrlOptionError::Value { option, expected, .. })) => {
             format!(", whose option `{option}` is {expected}")
         }
         _ => String::new(),

@@ -55,7 +55,7 @@ pub enum UrlError {
     },
     /// One of its options is wrong.
     #[error(transparent)]
-    Option(#[from] UrlOptionError),
+    Options(#[from] UrlOptionError),
 }
 
 const PASSWORD: &str = "jms.password";

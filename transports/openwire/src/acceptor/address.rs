@@ -20,7 +20,7 @@ pub enum BindError {
     },
     /// One of its options is wrong.
     #[error(transparent)]
-    Option(#[from] UrlOptionError),
+    Options(#[from] UrlOptionError),
     /// Others than this machine could connect, and there is nobody who would ask them who they are.
     #[error(
         "`{url}` can be reached from other machines ({address}), and this broker has no users yet; expected a loopback address such as `tcp://127.0.0.1:{}`",
