@@ -3,10 +3,17 @@
 /// The candidate that `name` was most likely meant to be, if any is near enough to be helpful.
 pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let lower = name.to_lowercase();
+    let likeness = |candidate: &str| {
+        let candidate = candidate.to_lowercase();
+        let similarity = strsim::jaro_winkler(&lower, &candidate);
+        // One slip in a short name makes it little similar.
+        let is_slip = lower.len() > 2 && strsim::osa_distance(&lower, &candidate) == 1;
+        if is_slip { similarity.max(0.9) } else { similarity }
+    };
     candidates
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&lower, &candidate.to_lowercase()), candidate))
-        .filter(|(similarity, _)| *similarity > 0.8)
+        .map(|candidate| (likeness(candidate), candidate))
+        .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, candidate)| candidate.to_owned())
 }

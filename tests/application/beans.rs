@@ -87,29 +87,29 @@ async fn what_keeps_a_bean_from_being_made_stops_the_start() {
     let cases = [
         (
             "[beans.m]\ntype = \"maler\"",
-            "`beans.m.type` (config.toml, line 2): there is no bean type `maler`; did you mean `mailer`?; there is: \
+            "`beans.m.type` (config.toml:2:8): there is no bean type `maler`; did you mean `mailer`?; there is: \
              `counter`, `fragile`, `mailer`, `noted`, `twin`",
         ),
         (
             "[beans.m]\ntype = \"mailer\"\nurl = \"http://x\"",
-            "`beans.m` (config.toml, line 1): the bean could not be made: `http://x` is no URL of a mail server",
+            "`beans.m` (config.toml:1:1): the bean could not be made: `http://x` is no URL of a mail server",
         ),
         (
             "[beans.m]\ntype = \"mailer\"\nurl = \"smtp://x\"\nretires = 3",
-            "`beans.m` (config.toml, line 1): the bean could not be made: the key `retires` is not known; expected `url` \
+            "`beans.m` (config.toml:1:1): the bean could not be made: the key `retires` is not known; expected `url` \
              or `retries`",
         ),
         (
             "[beans.m]\ntype = \"mailer\"\nurl = \"smtp://x\"\nretries = \"many\"",
-            "`beans.m` (config.toml, line 1): the bean could not be made: `retries` is a text; expected u32",
+            "`beans.m` (config.toml:1:1): the bean could not be made: `retries` is a text; expected u32",
         ),
         (
             "[beans.m]\ntype = \"mailer\"",
-            "`beans.m` (config.toml, line 1): the bean could not be made: the key `url` is missing",
+            "`beans.m` (config.toml:1:1): the bean could not be made: the key `url` is missing",
         ),
         (
             "[beans.c]\ntype = \"counter\"\nstart = 5",
-            "`beans.c` (config.toml, line 1): the bean could not be made: the key `start` is not known: this bean type \
+            "`beans.c` (config.toml:1:1): the bean could not be made: the key `start` is not known: this bean type \
              takes no settings",
         ),
     ];
@@ -150,7 +150,7 @@ async fn a_type_name_that_two_bean_types_have_stops_the_start() {
     let told = refused(application("[beans.t]\ntype = \"twin\"").listeners([])).await;
     assert_eq!(
         told,
-        ["`beans.t.type` (config.toml, line 2): the bean type `twin` is more than one: \
+        ["`beans.t.type` (config.toml:2:8): the bean type `twin` is more than one: \
           `application::beans::one::Twin` and `application::beans::other::Twin`; give each a name of its own"]
     );
 }
@@ -158,7 +158,7 @@ async fn a_type_name_that_two_bean_types_have_stops_the_start() {
 #[jms_listener(queue = "orders")]
 async fn on_counted(_order: String, _counter: Bean<Counter>) {}
 
-const FACTORY: &str = "[connection_factories.main]\nurl = \"vm://nowhere\"\n";
+const FACTORY: &str = "[connection_factories.main]\nurl = \"tcp://127.0.0.1:1\"\n";
 
 #[tokio::test]
 async fn a_listener_whose_bean_is_missing_stops_the_start() {
@@ -215,9 +215,7 @@ async fn a_bean_that_panics_when_it_is_made_stops_the_start_and_is_not_missed_a_
     let told = refused(application(text).listeners([on_glass::DEF])).await;
     assert_eq!(
         told,
-        [
-            "`beans.f` (config.toml, line 3): the bean could not be made: the constructor panicked: made of glass"
-        ]
+        ["`beans.f` (config.toml:3:1): the bean could not be made: the constructor panicked: made of glass"]
     );
 }
 

@@ -42,7 +42,7 @@ async fn an_address_that_is_taken_stops_the_start_and_is_named_with_its_key() {
     let config = format!("[broker]\nname = \"taken-port\"\nlisten = [\"tcp://127.0.0.1:0\", \"{url}\"]");
     let said = refused(application(&config).listeners([])).await;
     assert_eq!(said.len(), 1);
-    let start = format!("`broker.listen` (config.toml, line 3): nobody can listen on `{url}`: ");
+    let start = format!("`broker.listen` (config.toml:3:10): nobody can listen on `{url}`: ");
     assert!(said[0].starts_with(&start), "{}", said[0]);
     assert!(!corriere::broker::Broker::running().contains(&"taken-port".to_owned()), "the broker runs on");
 }
@@ -56,25 +56,27 @@ async fn an_address_that_others_can_reach_or_that_is_none_is_refused() {
     ] {
         let config = format!("[broker]\nname = \"refused-address\"\nlisten = [\"{url}\"]");
         let said = refused(application(&config).listeners([])).await;
-        assert!(said[0].starts_with("`broker.listen` (config.toml, line 3): "), "{}", said[0]);
+        assert!(said[0].starts_with("`broker.listen` (config.toml:3:10): "), "{}", said[0]);
         assert!(said[0].contains(part) && said[0].contains(url.split('?').next().unwrap()), "{}", said[0]);
     }
 }
 
 #[tokio::test]
-async fn what_an_environment_variable_holds_is_not_shown() {
-    let document = Document::from_text("config.toml", "[broker]\nname = \"hidden-address\"").unwrap();
-    for value in ["tcp://secret", "tcp://127.0.0.1:1?secret=1", "tcp://secret.invalid:1"] {
-        let document = document.clone().with_environment([("CORRIERE__BROKER__LISTEN", value)]);
-        let said = refused(Application::from_document(document).listeners([])).await;
-        let start = "`broker.listen` (environment variable CORRIERE__BROKER__LISTEN) is what the environment variable";
-        assert!(said[0].starts_with(start) && !said[0].contains("secret"), "{}", said[0]);
-    }
+async fn an_address_of_an_environment_variable_is_named_with_the_variable() {
+    let document = Document::from_text("config.toml", "[broker]\nname = \"variable-address\"").unwrap();
+    let document = document.with_environment([("CORRIERE__BROKER__LISTEN", "tcp://127.0.0.1:1?maximum=1")]);
+    let said = refused(Application::from_document(document).listeners([])).await;
+    let start = "`broker.listen` (environment variable CORRIERE__BROKER__LISTEN): `tcp://127.0.0.1:1` has the unknown option";
+    assert!(said[0].starts_with(start), "{}", said[0]);
 }
 
 #[tokio::test]
 async fn what_is_wrong_with_an_address_from_the_environment_is_said_without_it() {
-    let document = Document::from_text("config.toml", "[broker]\nname = \"unseen-address\"").unwrap();
+    let document = Document::from_text(
+        "config.toml",
+        "[broker]\nname = \"unseen-address\"\nlisten = ['${env:ADDRESS}']",
+    )
+    .unwrap();
     let port = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = format!("tcp://{}", port.local_addr().unwrap());
     let option = |option: &str| format!("tcp://127.0.0.1:0?{option}");
@@ -93,7 +95,7 @@ async fn what_is_wrong_with_an_address_from_the_environment_is_said_without_it()
             "; option `maximumConnections` should be a number of connections",
         ),
     ] {
-        let document = document.clone().with_environment([("CORRIERE__BROKER__LISTEN", value.as_str())]);
+        let document = document.clone().with_environment([("ADDRESS", value.as_str())]);
         let said = refused(Application::from_document(document).listeners([])).await;
         assert!(said[0].contains("holds; ") && said[0].contains(part), "{}", said[0]);
         assert!(!said[0].contains(&value) && !said[0].contains("many"), "{}", said[0]);

@@ -27,9 +27,10 @@ fn application(text: &str) -> ApplicationBuilder {
 
 /// What a start that should fail says, one thing that is wrong after another.
 async fn refused(builder: ApplicationBuilder) -> Vec<String> {
+    let first_line = |text: String| text.lines().next().unwrap_or_default().to_owned();
     match builder.start().await {
         Ok(_) => panic!("it started"),
-        Err(Error::Config(error)) => error.each().iter().map(ToString::to_string).collect(),
-        Err(other) => vec![other.to_string()],
+        Err(Error::Config(error)) => error.each().iter().map(|error| first_line(error.to_string())).collect(),
+        Err(other) => vec![first_line(other.to_string())],
     }
 }

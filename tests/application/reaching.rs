@@ -25,7 +25,7 @@ async fn a_broker_of_this_process_that_is_not_there_stops_the_start() {
     let text = "[broker]\nname = \"harbour\"\n[connection_factories.main]\nurl = \"vm://harbor\"";
     let told = timeout(HANG, refused(application(text).listeners([on_anything::DEF]))).await.unwrap();
     assert_eq!(told.len(), 1, "{told:?}");
-    let expected = "`connection_factories.main.url` (config.toml, line 4): there is no broker in this process `harbor`; \
+    let expected = "`connection_factories.main.url` (config.toml:4:7): there is no broker in this process `harbor`; \
                     did you mean `harbour`?";
     assert!(told[0].starts_with(expected), "{told:?}");
 

@@ -109,7 +109,10 @@ fn every_table_and_key_is_read() {
     let factory = template.connection_factory.as_ref().unwrap();
     assert_eq!(factory.value, "main");
     assert_eq!(factory.place.key(), "templates.order_template.connection_factory");
-    assert_eq!(*factory.place.origin(), Origin::File { name: "config.toml".to_owned(), line: Some(30) });
+    assert_eq!(
+        *factory.place.origin(),
+        Origin::File { name: "config.toml".to_owned(), position: Some((30, 30)) }
+    );
 
     let container = configuration.listener_containers.get("default").unwrap();
     assert_eq!(container.concurrency, Some(Concurrency::new(1, 4)));
@@ -148,7 +151,7 @@ fn where_and_how_messages_are_kept() {
     );
     let data_directory = given.data_directory.unwrap();
     assert_eq!(data_directory.value, Path::new("data"));
-    assert_eq!(data_directory.place.to_string(), "`broker.data_directory` (config.toml, line 3)");
+    assert_eq!(data_directory.place.to_string(), "`broker.data_directory` (config.toml:3:26)");
     assert_eq!(given.sync_on_write, Some(false));
     assert_eq!(given.max_file_length, Some(16 << 10));
     assert_eq!(given.store_limit, Some(32 << 10));
@@ -190,12 +193,11 @@ fn the_properties_of_activemqs_first_journal_are_accepted() {
     assert_eq!(without_effect.len(), 6);
     assert_eq!(
         without_effect[0],
-        "`broker.store.use_nio` (config.toml, line 4) has no effect: every read and write says where in the file it is, \
+        "`broker.store.use_nio` (config.toml:4:9) has no effect: every read and write says where in the file it is, \
          always"
     );
     assert!(
-        without_effect[5]
-            .starts_with("`broker.store.index_page_size` (config.toml, line 12) has no effect: ")
+        without_effect[5].starts_with("`broker.store.index_page_size` (config.toml:12:9) has no effect: ")
     );
 }
 

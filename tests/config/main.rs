@@ -8,6 +8,7 @@ mod placeholders;
 mod precedence;
 mod refused;
 mod secrets;
+mod table;
 
 use corriere::config::{ConfigError, Configuration, Document};
 
@@ -16,11 +17,7 @@ fn read(text: &str) -> Result<Configuration, ConfigError> {
     Document::from_text("config.toml", text)?.read(&["on_order"])
 }
 
-/// Every error that a text is refused with, as text.
-fn errors(text: &str) -> Vec<String> {
-    texts(&read(text).expect_err(text))
-}
-
+/// The first line of each error.
 fn texts(error: &ConfigError) -> Vec<String> {
-    error.each().iter().map(ToString::to_string).collect()
+    error.each().iter().map(|error| error.to_string().lines().next().unwrap_or_default().to_owned()).collect()
 }

@@ -70,7 +70,10 @@ fn placeholders_that_cannot_be_filled_are_refused() {
         ("${env:NONE}", "`${env:NONE}` has no default, and the environment has no variable `NONE`"),
         ("${no.such.key}", "`${no.such.key}` has no default, and the configuration has no key `no.such.key`"),
         ("${env:HOST", "`${env:HOST` has no closing brace"),
-        ("${file:/etc/secret}", "`${file:/etc/secret}` reads a file, which is not available yet"),
+        (
+            "${file:/no/such/secret}",
+            "`${file:/no/such/secret}` has no default, and there is no file `/no/such/secret`",
+        ),
         ("${templates}", "`${templates}` stands for something that is no text or number"),
         (
             "${templates.\"a.b\".message_converter}",
@@ -82,14 +85,15 @@ fn placeholders_that_cannot_be_filled_are_refused() {
             "`${\"templates\" . \"a.b\".\"message_converter\"}` stands for itself, through \
              `templates.\"a.b\".message_converter`",
         ),
-        ("${a..b}", "`${a..b}` is neither `${env:NAME}` nor the name of a key, `${table.key}`"),
+        (
+            "${a..b}",
+            "`${a..b}` is neither `${env:NAME}`, `${file:PATH}` nor the name of a key, `${table.key}`",
+        ),
     ];
     for (written, expected) in cases {
         assert_eq!(
             refused(written),
-            [format!(
-                "`templates.\"a.b\".message_converter` (config.toml, line 2): the placeholder {expected}"
-            )],
+            [format!("`templates.\"a.b\".message_converter` (config.toml:2:22): the placeholder {expected}")],
             "{written}"
         );
     }

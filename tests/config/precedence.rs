@@ -34,7 +34,7 @@ fn refused(text: &str) -> Vec<String> {
     texts(&application(text, &[]).check().unwrap_err())
 }
 
-const BASE: &str = "[connection_factories.main]\nurl = \"vm://precedence\"\n";
+const BASE: &str = "[connection_factories.main]\nurl = \"tcp://127.0.0.1:1\"\n";
 
 #[test]
 fn the_built_in_defaults_hold_where_nothing_is_said() {
@@ -140,7 +140,7 @@ fn a_topic_listener_has_one_worker() {
     assert_eq!(
         refused(&format!("{BASE}[listeners.on_price]\nconcurrency = \"2\"")),
         [
-            "`listeners.on_price.concurrency` (config.toml, line 4) is \"1-2\"; expected \"1\", as each worker of a listener to \
+            "`listeners.on_price.concurrency` (config.toml:4:15) is \"1-2\"; expected \"1\", as each worker of a listener to \
           the topic `prices` would get every message"
         ]
     );
@@ -151,41 +151,41 @@ fn names_of_other_tables_must_be_there() {
     assert_eq!(
         refused(&format!("{BASE}[templates.t]\nconnection_factory = \"mian\"")),
         [
-            "`templates.t.connection_factory` (config.toml, line 4): there is no connection factory `mian`; did you mean \
+            "`templates.t.connection_factory` (config.toml:4:22): there is no connection factory `mian`; did you mean \
           `main`?; there is: `main`"
         ]
     );
     assert_eq!(
         refused(&format!("{BASE}[listeners.on_ordr]\nprefetch = 1"))[0].split("; there is:").next(),
         Some(
-            "`listeners.on_ordr` (config.toml, line 3): there is no listener `on_ordr`; did you mean `on_order`?"
+            "`listeners.on_ordr` (config.toml:3:1): there is no listener `on_ordr`; did you mean `on_order`?"
         )
     );
     assert_eq!(
         refused(&format!("{BASE}[message_converters.mine]\ntype = \"jsn\"")),
         [
-            "`message_converters.mine.type` (config.toml, line 4): there is no message converter type `jsn`; did you mean \
+            "`message_converters.mine.type` (config.toml:4:8): there is no message converter type `jsn`; did you mean \
           `json`?; there is: `bytes`, `json`, `map`, `object`, `shop`, `text`"
         ]
     );
     assert_eq!(
         refused(&format!("{BASE}[templates.t]\nmessage_converter = \"yaml\"")),
         [
-            "`templates.t.message_converter` (config.toml, line 4): there is no message converter `yaml`; there is: `bytes`, \
+            "`templates.t.message_converter` (config.toml:4:21): there is no message converter `yaml`; there is: `bytes`, \
           `json`, `map`, `object`, `shop`, `text`"
         ]
     );
     assert_eq!(
         refused(&format!("{BASE}[listeners.on_order]\ncontainer = \"slow\"")),
         [
-            "`listeners.on_order.container` (config.toml, line 4): there is no listener container `slow`; there is: nothing"
+            "`listeners.on_order.container` (config.toml:4:13): there is no listener container `slow`; there is: nothing"
         ]
     );
     assert_eq!(
         refused(&format!("{BASE}[application]\nexpect = [\"on_order\", \"on_mail\"]"))[0]
             .split("; there is:")
             .next(),
-        Some("`application.expect` (config.toml, line 4): the listener `on_mail` is not in this program")
+        Some("`application.expect` (config.toml:4:24): the listener `on_mail` is not in this program")
     );
 }
 
@@ -210,11 +210,11 @@ fn a_type_name_that_two_converters_have_is_refused_where_it_is_used() {
         refused(&format!(
             "{BASE}[message_converters.m]\ntype = \"shop\"\n[templates.t]\nmessage_converter = \"m\""
         )),
-        [format!("`message_converters.m.type` (config.toml, line 4): {both}")]
+        [format!("`message_converters.m.type` (config.toml:4:8): {both}")]
     );
     assert_eq!(
         refused(&format!("{BASE}[templates.t]\nmessage_converter = \"shop\"")),
-        [format!("`templates.t.message_converter` (config.toml, line 4): {both}")]
+        [format!("`templates.t.message_converter` (config.toml:4:21): {both}")]
     );
 }
 
@@ -247,7 +247,7 @@ fn a_listener_without_a_connection_factory_is_named() {
         "listener `on_order` has no connection factory: `listener_containers.default.connection_factory` is missing, and it \
          cannot be guessed; there is: nothing"
     );
-    let errors = refused(&format!("{BASE}[connection_factories.other]\nurl = \"vm://other\""));
+    let errors = refused(&format!("{BASE}[connection_factories.other]\nurl = \"tcp://127.0.0.1:1\""));
     assert_eq!(
         errors[1],
         "listener `on_plain_order` has no connection factory: `listener_containers.default.connection_factory` is missing, \
@@ -260,7 +260,7 @@ fn a_wrong_url_is_named_once_with_its_key() {
     let errors =
         refused("[connection_factories.main]\nurl = \"vm://x?jms.redeliveryPolicy.maximumRedeliverie=6\"");
     assert_eq!(errors.len(), 1, "{errors:?}");
-    assert!(errors[0].starts_with("`connection_factories.main.url` (config.toml, line 2): "), "{errors:?}");
+    assert!(errors[0].starts_with("`connection_factories.main.url` (config.toml:2:15): "), "{errors:?}");
     assert!(errors[0].contains("jms.redeliveryPolicy.maximumRedeliveries"), "{errors:?}");
 }
 

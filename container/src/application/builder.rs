@@ -136,8 +136,6 @@ impl ApplicationBuilder {
             _ => None,
         };
 
-        factories::check_reachable(&configuration, &plan.factories)?;
-
         if plan.listeners.is_empty() {
             tracing::info!("no listeners");
         }
@@ -181,6 +179,9 @@ impl ApplicationBuilder {
         let parts =
             Parts { factories: &self.factories, url: self.url.as_deref(), listeners, clock: &self.clock };
         let plan = Plan::new(&configuration, &parts, &mut problems);
+        if self.url.is_none() {
+            factories::check_reachable(&configuration, &plan.factories, &mut problems);
+        }
         for (_, table) in configuration.beans.iter() {
             let registered = inventory::iter::<BeanType>().map(|found| (found.name, (found.rust_type)()));
             if let Err(error) = plan::check_type_name("bean type", &table.bean_type, registered) {

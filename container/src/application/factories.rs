@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use corriere_core::client::UrlError;
+use corriere_core::provider::{ProviderScheme, provider_for};
 use corriere_core::url_option::UrlOptionError;
 use corriere_core::{ConnectionFactory, Error};
 
 use super::plan::Parts;
-use crate::config::{ConfigError, Configuration, Place, Problems};
-#[cfg(feature = "embedded")]
-use crate::config::{Setting, unknown_name};
+use crate::config::{
+    ConfigError, Configuration, ConnectionFactoryTable, Place, Problems, Setting, unknown_name,
+};
 
 /// Those that the program brings, and those of the configuration.
 pub(super) fn factories(
@@ -28,10 +29,18 @@ pub(super) fn factories(
             None => ConnectionFactory::from_url(&with_preset(url, configuration)),
         };
         match made {
-            Ok(factory) => factories.push((name.to_owned(), factory)),
+            Ok(factory) => {
+                let checked = if parts.url.is_some() { Ok(()) } else { check_address(&factory, table) };
+                match checked {
+                    Ok(()) => factories.push((name.to_owned(), factory)),
+                    Err(error) => problems.push(error),
+                }
+            }
             Err(source) => {
                 let expected = || format!("the URL of a broker, such as \"vm://local\"{}", fault(&source));
-                let error = table.url.place.error(expected, |place| ConfigError::ConnectionFactory {
+                let place = option(&source)
+                    .map_or_else(|| table.url.place.clone(), |name| table.url.place.within(name));
+                let error = place.error(expected, |place| ConfigError::ConnectionFactory {
                     place,
                     source: Box::new(source.clone()),
                 });
@@ -53,6 +62,40 @@ pub(super) fn factories(
         }
     }
     factories
+}
+
+/// Refuses a scheme that nobody serves, and an address that is none of its scheme. Whether a broker of this process runs is
+/// another matter: its application may be about to start it.
+fn check_address(factory: &ConnectionFactory, table: &ConnectionFactoryTable) -> Result<(), ConfigError> {
+    let Some((scheme, target)) = factory.url().split_once(':') else { return Ok(()) };
+    let scheme = scheme.to_lowercase();
+    let schemes: Vec<_> =
+        inventory::iter::<ProviderScheme>().map(|provider| provider.scheme.to_owned()).collect();
+    if !schemes.contains(&scheme) {
+        let named = Setting { place: table.url.place.within(&scheme), value: scheme };
+        return Err(unknown_name("scheme of a URL", &named, schemes));
+    }
+    if scheme == "vm" {
+        return Ok(());
+    }
+    provider_for(&scheme, target).map(drop).map_err(|source| {
+        let expected = || "the URL of a broker, such as \"tcp://127.0.0.1:61616\"".to_owned();
+        table.url.place.error(expected, |place| ConfigError::ConnectionFactory {
+            place,
+            source: Box::new(source.into()),
+        })
+    })
+}
+
+/// The option of a URL that an error is about.
+fn option(error: &Error) -> Option<&str> {
+    match error {
+        Error::Url(UrlError::Options(UrlOptionError::Unknown { option, .. })) => Some(option),
+        Error::Url(UrlError::Options(
+            UrlOptionError::Twice { option, .. } | UrlOptionError::Value { option, .. },
+        )) => Some(option),
+        _ => None,
+    }
 }
 
 /// A URL with what the preset of the application's own broker says of its consumers, where the URL leads to that broker
@@ -77,15 +120,16 @@ pub(super) fn vm_name(url: &str) -> Option<&str> {
     scheme.eq_ignore_ascii_case("vm").then(|| name.trim_matches('/'))
 }
 
-/// Refuses a URL that names a broker of this process which is not there: the listeners behind it would wait for ever. To be
-/// called when the application's own broker runs.
+/// Refuses a URL that names a broker of this process which neither runs nor is the application's own: the listeners behind
+/// it would wait for ever.
 #[cfg(feature = "embedded")]
 pub(super) fn check_reachable(
     configuration: &Configuration,
     factories: &[(String, ConnectionFactory)],
-) -> Result<(), ConfigError> {
-    let running = corriere_broker::Broker::running();
-    let mut problems = Problems::default();
+    problems: &mut Problems,
+) {
+    let mut running = corriere_broker::Broker::running();
+    running.extend(configuration.broker.as_ref().map(|broker| broker.name.clone()));
     for (name, factory) in factories {
         if let Some(broker) = vm_name(factory.url())
             && !running.iter().any(|running| running == broker)
@@ -97,7 +141,6 @@ pub(super) fn check_reachable(
             problems.push(unknown_name("broker in this process", &named, running.clone()));
         }
     }
-    problems.into_result(())
 }
 
 /// Without brokers of this process none can be named wrongly.
@@ -105,8 +148,8 @@ pub(super) fn check_reachable(
 pub(super) fn check_reachable(
     _configuration: &Configuration,
     _factories: &[(String, ConnectionFactory)],
-) -> Result<(), ConfigError> {
-    Ok(())
+    _problems: &mut Problems,
+) {
 }
 
 /// What is wrong with a URL, without anything that stands in it.

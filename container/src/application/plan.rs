@@ -163,7 +163,8 @@ impl Planner<'_> {
             for id in expect.value.iter().filter(|id| !known.contains(id)) {
                 let expected =
                     || format!("the ids of listeners in this program; {}", known_names("there is", &known));
-                self.problems.push(expect.place.error(expected, |place| ConfigError::MissingListener {
+                let place = expect.place.within(id);
+                self.problems.push(place.error(expected, |place| ConfigError::MissingListener {
                     place,
                     id: id.clone(),
                     known: known.clone(),

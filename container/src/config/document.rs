@@ -1,25 +1,29 @@
-//! A configuration as it was written: a file's tree, what the environment and the program put on top.
+//! A configuration as it was written: the trees of its files, and what the environment and the program put on top.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use config::{FileFormat, Format, Map, Value, ValueKind};
+use config::{Map, Value, ValueKind};
 
 use super::error::{ConfigError, Problems};
-use super::lines::Lines;
+use super::file::{self, ConfigFile};
 use super::reading::Reading;
 use super::{Configuration, environment, key_path, origin, placeholder};
 
 /// A configuration as it was written, before it is checked and read.
 ///
-/// Three layers make it: a file, then environment variables `CORRIERE__TABLE__KEY`, then [`Document::set`]; each wins
-/// over those before it, key by key. Shown for debugging it names keys and variables, and no value: any may be a secret.
+/// Its layers are a file, the files of the profiles in their order, environment variables `CORRIERE__TABLE__KEY`, then
+/// [`Document::set`]; each wins over those before it, key by key. Shown for debugging it names keys and variables, and no
+/// value: any may be a secret.
 #[derive(Clone, Default)]
 pub struct Document {
-    file: String,
-    tree: Map<String, Value>,
-    lines: Lines,
+    /// The configuration's own, then those of its profiles.
+    files: Vec<ConfigFile>,
+    /// Where the paths of `${file:PATH}` start.
+    directory: PathBuf,
+    /// Whether there is a file that those of profiles would lie beside.
+    has_profiles: bool,
     environment: HashMap<String, String>,
     set: Vec<(String, Value)>,
 }
@@ -31,35 +35,43 @@ impl Document {
         Self::default()
     }
 
-    /// Reads a TOML file and takes the process's environment. A relative path starts at the current directory.
+    /// Reads a TOML file, takes the process's environment, and reads the files of the profiles that its variable
+    /// `CORRIERE_PROFILE` names: for `prod,eu` beside `config.toml` these are `config.prod.toml` and `config.eu.toml`. A
+    /// relative path starts at the current directory.
     ///
     /// # Errors
-    /// [`ConfigError::Unreadable`], [`ConfigError::Syntax`].
+    /// [`ConfigError::Unreadable`], [`ConfigError::NotUtf8`], [`ConfigError::Syntax`], [`ConfigError::MissingProfile`],
+    /// [`ConfigError::ProfileName`]; of several files together as [`ConfigError::Several`].
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, ConfigError> {
-        let path = path.as_ref();
-        let text = std::fs::read_to_string(path)
-            // From the root, as a relative path is looked for where the program was started, which may be a surprise.
-            .map_err(|source| ConfigError::Unreadable {
-                path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
-                source,
-            })?;
         // A variable that is not Unicode can be none of ours, since our keys and values are texts.
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        Ok(Self::from_text(&path.display().to_string(), &text)?.with_environment(environment))
+        Self::from_file_in(path, environment)
     }
 
-    /// Reads a TOML text; `file` is what errors call it. No environment is taken.
+    /// As [`Document::from_file`], in this environment instead of the process's.
+    ///
+    /// # Errors
+    /// As [`Document::from_file`].
+    pub fn from_file_in<I, K, V>(path: impl AsRef<Path>, environment: I) -> Result<Self, ConfigError>
+    where
+        I: IntoIterator<Item = (K, V)>,
+        K: Into<String>,
+        V: Into<String>,
+    {
+        let path = path.as_ref();
+        let environment = environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        let files = file::read_all(path, &environment)?;
+        let directory = path.parent().unwrap_or(Path::new("")).to_owned();
+        Ok(Self { files, directory, has_profiles: true, environment, set: Vec::new() })
+    }
+
+    /// Reads a TOML text; `file` is what errors call it. No environment is taken, and there are no profiles.
     ///
     /// # Errors
     /// [`ConfigError::Syntax`].
     pub fn from_text(file: &str, text: &str) -> Result<Self, ConfigError> {
-        let file = file.to_owned();
-        let tree = FileFormat::Toml.parse(Some(&file), text).map_err(|error| ConfigError::Syntax {
-            file: file.clone(),
-            message: error.to_string().trim_end().to_owned(),
-        })?;
-        Ok(Self { file, tree, lines: Lines::of(text), ..Self::default() })
+        Ok(Self { files: vec![ConfigFile::of_text(0, file, text)?], ..Self::default() })
     }
 
     /// The same configuration under this environment instead.
@@ -87,7 +99,13 @@ impl Document {
     /// All that is wrong, as [`ConfigError::Several`] when it is more than one thing.
     pub fn read(&self, listeners: &[&str]) -> Result<Configuration, ConfigError> {
         let mut problems = Problems::default();
-        let mut tree = self.tree.clone();
+        let mut tree = Map::new();
+        for file in &self.files {
+            lay_over(&mut tree, &file.tree);
+        }
+        if environment::profiles(&self.environment).is_some() && !self.has_profiles {
+            problems.push(ConfigError::ProfileWithoutFile);
+        }
         let mut set = Vec::new();
         for (key, value) in &self.set {
             match key_path::parse(key) {
@@ -101,12 +119,17 @@ impl Document {
         environment::overlay(&mut tree, &named, &self.environment, listeners, &mut problems);
         put_all(&mut tree, &set);
         // What the placeholders stand for is needed even where some cannot be filled, so that one pass finds all faults.
-        let unfilled = placeholder::fill(&mut tree, &self.environment);
-        let reading = Reading::new(&tree, &self.file, &self.lines, problems);
+        let unfilled = placeholder::fill(&mut tree, &self.environment, &self.directory);
+        let keys = unfilled.iter().map(|(path, _)| path.clone()).collect();
+        let reading = Reading::new(&tree, &self.files, &self.environment, keys, problems);
         for (path, fault) in unfilled {
-            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            let place = |path: &[String]| {
+                let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                reading.place(&path)
+            };
             reading.problem(ConfigError::Placeholder {
-                place: reading.place(&path),
+                place: place(&path).within(&fault.placeholder),
+                definition: fault.undefined.as_deref().map(place),
                 placeholder: fault.placeholder,
                 reason: fault.reason,
             });
@@ -120,12 +143,15 @@ impl Document {
 impl fmt::Debug for Document {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut keys = Vec::new();
-        keys_of(&self.tree, &mut Vec::new(), &mut keys);
+        for file in &self.files {
+            keys_of(&file.tree, &mut Vec::new(), &mut keys);
+        }
+        keys.dedup();
         let mut variables: Vec<_> = self.environment.keys().collect();
         variables.sort_unstable();
         let set: Vec<_> = self.set.iter().map(|(key, _)| key).collect();
         f.debug_struct("Document")
-            .field("file", &self.file)
+            .field("files", &self.files.iter().map(|file| &file.named.name).collect::<Vec<_>>())
             .field("keys", &keys)
             .field("environment", &variables)
             .field("set", &set)
@@ -141,6 +167,18 @@ fn keys_of<'a>(table: &'a Map<String, Value>, path: &mut Vec<&'a str>, keys: &mu
             _ => keys.push(key_path::written(path)),
         }
         path.pop();
+    }
+}
+
+/// Puts the values of a later file over those of earlier ones, table by table.
+fn lay_over(tree: &mut Map<String, Value>, later: &Map<String, Value>) {
+    for (name, value) in later {
+        match (tree.get_mut(name).map(|value| &mut value.kind), &value.kind) {
+            (Some(ValueKind::Table(there)), ValueKind::Table(later)) => lay_over(there, later),
+            _ => {
+                tree.insert(name.clone(), value.clone());
+            }
+        }
     }
 }
 

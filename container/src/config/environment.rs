@@ -5,17 +5,29 @@
 //! own is found, and a variable that matches nothing is a fault that is said, never silence.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use config::{Map, Value, ValueKind};
 
 use super::document::put;
 use super::error::{ConfigError, Problems};
-use super::origin;
+use super::file::PROFILE;
+use super::place::{Origin, Place};
 use super::schema::{self, KeySchema, Kind, Shape};
+use super::source::{Part, Source};
+use super::{key_path, origin};
 use crate::nearest::nearest;
 
 const PREFIX: &str = "CORRIERE__";
-const PROFILE: &str = "CORRIERE_PROFILE";
+const CHECK: &str = "CORRIERE_CHECK";
+
+/// The variable that names the profiles, with its value.
+pub(super) fn profiles(environment: &HashMap<String, String>) -> Option<(&str, &str)> {
+    let found = environment.iter().find(|(variable, _)| variable.to_uppercase() == PROFILE);
+    found
+        .map(|(variable, profiles)| (variable.as_str(), profiles.as_str()))
+        .filter(|(_, profiles)| !profiles.is_empty())
+}
 
 /// Puts the values of all variables with the prefix into the tree. `named` is a tree with all names that the file and the
 /// program gave.
@@ -28,30 +40,30 @@ pub(super) fn overlay(
 ) {
     let mut variables: Vec<_> = environment.iter().collect();
     variables.sort_unstable();
+    let mut set: HashMap<Vec<String>, &str> = HashMap::new();
     for (variable, value) in variables {
         let upper = variable.to_uppercase();
-        if upper == PROFILE {
-            problems.push(ConfigError::UnknownVariable {
-                variable: variable.clone(),
-                reason: "profiles are not available yet".to_owned(),
-                nearest: None,
-            });
-        } else if let Some(rest) = upper.strip_prefix(PREFIX) {
+        if let Some(rest) = upper.strip_prefix(PREFIX) {
             let parts: Vec<&str> = rest.split("__").collect();
             match target(named, &parts, listeners) {
                 Ok(target) => {
-                    let origin = origin::environment(variable);
+                    if let Some(other) = set.insert(target.path.clone(), variable) {
+                        let key = key_path::written(&target.path);
+                        let variables = [other.to_owned(), variable.clone()];
+                        problems.push(ConfigError::SameVariable { key, variables });
+                    }
+                    let origin = origin::variable(variable);
                     let kind = if target.is_list { list(&origin, value) } else { value.clone().into() };
                     let path: Vec<&str> = target.path.iter().map(String::as_str).collect();
                     put(tree, &path, Value::new(Some(&origin), kind));
                 }
                 Err(miss) => problems.push(ConfigError::UnknownVariable {
-                    variable: variable.clone(),
+                    place: unknown_place(variable, &parts, miss.at),
                     reason: miss.reason,
                     nearest: miss.nearest.map(|parts| format!("{PREFIX}{}", parts.join("__"))),
                 }),
             }
-        } else if upper.starts_with("CORRIERE_") {
+        } else if upper.starts_with("CORRIERE_") && upper != PROFILE && upper != CHECK {
             // Not a fault, as others may use this prefix: Kubernetes makes such variables for a service named `corriere`.
             tracing::warn!(
                 variable,
@@ -61,6 +73,15 @@ pub(super) fn overlay(
     }
 }
 
+/// A variable that matches nothing, from its part at `at` on. Its value is not shown, as nobody knows what it is.
+fn unknown_place(variable: &str, parts: &[&str], at: usize) -> Place {
+    let (source, _) = Source::variable(variable, "", true);
+    let start = PREFIX.len() + parts.iter().take(at).map(|part| part.len() + 2).sum::<usize>();
+    let end = start + parts.get(at).map_or(0, |part| part.len());
+    let part = Part { source: Arc::new(source), range: start.min(variable.len())..end.min(variable.len()) };
+    Place::new(variable.to_owned(), Origin::Environment { variable: variable.to_owned() }).of_part(Some(part))
+}
+
 struct Target {
     path: Vec<String>,
     is_list: bool,
@@ -68,6 +89,8 @@ struct Target {
 
 /// Where a variable leaves what is known, and the parts of the one that was most likely meant.
 struct Miss {
+    /// The part that matches nothing.
+    at: usize,
     reason: String,
     nearest: Option<Vec<String>>,
 }
@@ -99,7 +122,8 @@ fn target(tree: &Map<String, Value>, parts: &[&str], listeners: &[&str]) -> Resu
     });
     let Some((name, length)) = found else {
         return Err(if rest.len() < 2 {
-            Miss { reason: format!("`{}` needs a name and a key behind it", table.name), nearest: None }
+            let reason = format!("`{}` needs a name and a key behind it", table.name);
+            Miss { at: 0, reason, nearest: None }
         } else {
             miss(&format!("`{}`", table.name), parts, 1, &names)
         });
@@ -116,10 +140,8 @@ fn key(mut path: Vec<String>, keys: &[KeySchema], parts: &[&str], at: usize) -> 
     let names: Vec<_> = keys.iter().map(|key| key.name).collect();
     let what = format!("key in `{}`", path.join("."));
     let Some(part) = parts.get(at) else {
-        return Err(Miss {
-            reason: format!("`{}` is a table; a key must follow", path.join(".")),
-            nearest: None,
-        });
+        let reason = format!("`{}` is a table; a key must follow", path.join("."));
+        return Err(Miss { at: at.saturating_sub(1), reason, nearest: None });
     };
     let key_schema =
         keys.iter().find(|key| same(key.name, part)).ok_or_else(|| miss(&what, parts, at, &names))?;
@@ -127,7 +149,7 @@ fn key(mut path: Vec<String>, keys: &[KeySchema], parts: &[&str], at: usize) -> 
     match key_schema.kind {
         Kind::Table(keys) => key(path, keys, parts, at + 1),
         _ if parts.len() > at + 1 => {
-            Err(Miss { reason: format!("`{}` is no table", path.join(".")), nearest: None })
+            Err(Miss { at: at + 1, reason: format!("`{}` is no table", path.join(".")), nearest: None })
         }
         Kind::List => Ok(Target { path, is_list: true }),
         Kind::Value | Kind::WithoutEffect(_) => Ok(Target { path, is_list: false }),
@@ -177,7 +199,7 @@ fn miss(what: &str, parts: &[&str], at: usize, known: &[&str]) -> Miss {
         parts[at] = name.to_uppercase();
         parts
     });
-    Miss { reason, nearest }
+    Miss { at, reason, nearest }
 }
 
 /// A list: `["one", "two"]` as in the file, or `one, two`.

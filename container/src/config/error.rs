@@ -1,11 +1,11 @@
 //! What can be wrong with a configuration.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
 use super::destinations::UnknownDestination;
+use super::place::{Origin, Place};
 use super::reading::Setting;
 use crate::beans::{BeanBuildError, BeanError};
 use crate::nearest::nearest;
@@ -22,16 +22,57 @@ pub enum ConfigError {
         /// Why.
         source: std::io::Error,
     },
+    /// The file holds something else than text.
+    #[error("{origin}: the file is not UTF-8 from here on; expected TOML, which is written in UTF-8")]
+    NotUtf8 {
+        /// The first byte that is none.
+        origin: Origin,
+    },
     /// The text is not TOML.
-    #[error("`{file}` is not valid TOML: {message}")]
+    #[error("{} is not valid TOML: {message}{}", place.origin(), place.excerpt())]
     Syntax {
-        /// The file.
-        file: String,
-        /// What the parser says, with line and column.
+        /// Where; of no key.
+        place: Place,
+        /// What the parser says.
         message: String,
     },
+    /// A profile without a file.
+    #[error(
+        "the profile `{profile}` of the environment variable `CORRIERE_PROFILE` has no file: expected `{}`{}; {}{}",
+        path.display(), did_you_mean(nearest.as_deref()), known_names("there is", known), place.excerpt()
+    )]
+    MissingProfile {
+        /// The variable.
+        place: Place,
+        /// The profile.
+        profile: String,
+        /// The file that it should have.
+        path: PathBuf,
+        /// The profiles that have one.
+        known: Vec<String>,
+        /// Of these, the nearest.
+        nearest: Option<String>,
+    },
+    /// The name of a profile that can be none, as it is part of the name of a file.
+    #[error(
+        "the environment variable `CORRIERE_PROFILE` has `{profile}`; expected names of letters, digits, `_` and `-`, with \
+         commas between them{}",
+        place.excerpt()
+    )]
+    ProfileName {
+        /// The variable.
+        place: Place,
+        /// The name.
+        profile: String,
+    },
+    /// Profiles are asked for where no file of the configuration says where theirs would be.
+    #[error("the environment variable `CORRIERE_PROFILE` needs a configuration that is read from a file")]
+    ProfileWithoutFile,
     /// A table or key that does not exist.
-    #[error("{place} is not known{}; {}", did_you_mean(nearest.as_deref()), known_names("known here", known))]
+    #[error(
+        "{place} is not known{}; {}{}",
+        did_you_mean(nearest.as_deref()), known_names("known here", known), place.excerpt()
+    )]
     UnknownKey {
         /// The key.
         place: Place,
@@ -51,19 +92,27 @@ pub enum ConfigError {
     },
     /// An environment variable with our prefix that matches no key.
     #[error(
-        "the environment variable `{variable}` matches no key of the configuration: {reason}{}",
-        did_you_mean(nearest.as_deref())
+        "the environment variable `{}` matches no key of the configuration: {reason}{}{}",
+        place.key(), did_you_mean(nearest.as_deref()), place.excerpt()
     )]
     UnknownVariable {
-        /// The variable.
-        variable: String,
+        /// The variable; its name stands for the key.
+        place: Place,
         /// Where it leaves what is known.
         reason: String,
         /// The variable that it was most likely meant to be.
         nearest: Option<String>,
     },
+    /// Two environment variables, of names that differ in case only say, for one key.
+    #[error("the environment variables `{}` set the same key `{key}`; expected one of them", variables.join("` and `"))]
+    SameVariable {
+        /// The key.
+        key: String,
+        /// The variables.
+        variables: [String; 2],
+    },
     /// A value that cannot be read.
-    #[error("{place} is {found}; expected {expected}")]
+    #[error("{place} is {found}; expected {expected}{}", place.excerpt())]
     Value {
         /// The key.
         place: Place,
@@ -73,7 +122,7 @@ pub enum ConfigError {
         expected: String,
     },
     /// A key that must be there.
-    #[error("{place} is missing; expected {expected}")]
+    #[error("{place} is missing; expected {expected}{}", place.excerpt())]
     Missing {
         /// The key.
         place: Place,
@@ -81,7 +130,10 @@ pub enum ConfigError {
         expected: String,
     },
     /// A name that refers to something that does not exist.
-    #[error("{place}: there is no {what} `{name}`{}; {}", did_you_mean(nearest.as_deref()), known_names("there is", known))]
+    #[error(
+        "{place}: there is no {what} `{name}`{}; {}{}",
+        did_you_mean(nearest.as_deref()), known_names("there is", known), place.excerpt()
+    )]
     UnknownName {
         /// The key that refers to it.
         place: Place,
@@ -95,7 +147,10 @@ pub enum ConfigError {
         nearest: Option<String>,
     },
     /// A type name that more than one type is registered under.
-    #[error("{place}: the {what} `{name}` is more than one: {}; give each a name of its own", rust_types.join(" and "))]
+    #[error(
+        "{place}: the {what} `{name}` is more than one: {}; give each a name of its own{}",
+        rust_types.join(" and "), place.excerpt()
+    )]
     SameTypeName {
         /// The key that refers to it.
         place: Place,
@@ -108,8 +163,8 @@ pub enum ConfigError {
     },
     /// Something names no connection factory, and there is not exactly one.
     #[error(
-        "{user} has no connection factory: {place} is missing, and it cannot be guessed; {}",
-        known_names("there is", known)
+        "{user} has no connection factory: {place} is missing, and it cannot be guessed; {}{}",
+        known_names("there is", known), place.excerpt()
     )]
     NoConnectionFactory {
         /// What needs it.
@@ -120,7 +175,7 @@ pub enum ConfigError {
         known: Vec<String>,
     },
     /// A name that stands for no destination.
-    #[error("{place}: {source}")]
+    #[error("{place}: {source}{}", place.excerpt())]
     UnknownDestination {
         /// The key that holds the name.
         place: Place,
@@ -138,9 +193,8 @@ pub enum ConfigError {
     /// A listener that must be there is not linked in.
     #[error(
         "{place}: the listener `{id}` is not in this program{}; {}; a crate that nothing in the program names is left out \
-         of it, which `use the_crate as _;` prevents",
-        did_you_mean(nearest.as_deref()),
-        known_names("there is", known)
+         of it, which `use the_crate as _;` prevents{}",
+        did_you_mean(nearest.as_deref()), known_names("there is", known), place.excerpt()
     )]
     MissingListener {
         /// The key that expects it.
@@ -161,17 +215,22 @@ pub enum ConfigError {
         source: BeanError,
     },
     /// A placeholder that cannot be filled.
-    #[error("{place}: the placeholder `{placeholder}` {reason}")]
+    #[error(
+        "{place}: the placeholder `{placeholder}` {reason}{}{}",
+        place.excerpt(), definition.as_ref().map(should_be_defined).unwrap_or_default()
+    )]
     Placeholder {
         /// The key with the placeholder in its value.
         place: Place,
+        /// Where the key that it names should stand, if it names one.
+        definition: Option<Place>,
         /// The placeholder.
         placeholder: String,
         /// Why.
         reason: String,
     },
     /// The URL of a connection factory.
-    #[error("{place}: {source}")]
+    #[error("{place}: {source}{}", place.excerpt())]
     ConnectionFactory {
         /// The key.
         place: Place,
@@ -179,7 +238,7 @@ pub enum ConfigError {
         source: Box<corriere_core::Error>,
     },
     /// A destination that is not one.
-    #[error("{place}: {source}")]
+    #[error("{place}: {source}{}", place.excerpt())]
     Destination {
         /// The key.
         place: Place,
@@ -187,7 +246,7 @@ pub enum ConfigError {
         source: corriere_core::DestinationError,
     },
     /// A bean that could not be made.
-    #[error("{place}: the bean could not be made: {source}")]
+    #[error("{place}: the bean could not be made: {source}{}", place.excerpt())]
     Bean {
         /// The bean's table.
         place: Place,
@@ -195,7 +254,7 @@ pub enum ConfigError {
         source: BeanBuildError,
     },
     /// Several of these.
-    #[error("{} things are wrong with the configuration:{}", .0.len(), .0.iter().map(|error| format!("\n  - {error}")).collect::<String>())]
+    #[error("{} things are wrong with the configuration:{}", .0.len(), .0.iter().map(|error| format!("\n- {error}")).collect::<String>())]
     Several(Vec<ConfigError>),
 }
 
@@ -206,95 +265,6 @@ impl ConfigError {
         match self {
             Self::Several(errors) => errors,
             one => std::slice::from_ref(one),
-        }
-    }
-}
-
-/// Where in the configuration: a key, and what set it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place(Box<PlaceParts>);
-
-// Boxed because nearly every error has one, and errors should be small to return.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct PlaceParts {
-    key: String,
-    origin: Origin,
-    /// What an error says instead of the value.
-    hidden: Option<String>,
-}
-
-/// What set a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Origin {
-    /// A file, with the line when it is known.
-    File {
-        /// Its name as it was given.
-        name: String,
-        /// The line, from 1.
-        line: Option<usize>,
-    },
-    /// An environment variable.
-    Environment {
-        /// Its name.
-        variable: String,
-    },
-    /// A call in the program.
-    Code,
-}
-
-impl Place {
-    /// A key that was set, or should have been, in the program.
-    #[must_use]
-    pub fn in_code(key: impl Into<String>) -> Self {
-        Self::new(key.into(), Origin::Code, None)
-    }
-
-    pub(super) fn new(key: String, origin: Origin, hidden: Option<String>) -> Self {
-        Self(Box::new(PlaceParts { key, origin, hidden }))
-    }
-
-    /// The key with its tables, such as `templates.order_template.receive_timeout`.
-    #[must_use]
-    pub fn key(&self) -> &str {
-        &self.0.key
-    }
-
-    /// What set it.
-    #[must_use]
-    pub fn origin(&self) -> &Origin {
-        &self.0.origin
-    }
-
-    /// Where the value comes from the environment: what an error says instead of it, as it may be a secret.
-    pub(crate) fn hidden(&self) -> Option<&str> {
-        self.0.hidden.as_deref()
-    }
-
-    /// The error for a value that stands here and is not what it should be: the given one, unless that could show what
-    /// the environment holds.
-    pub(crate) fn error(
-        &self,
-        expected: impl FnOnce() -> String,
-        open: impl FnOnce(Self) -> ConfigError,
-    ) -> ConfigError {
-        match self.hidden() {
-            Some(found) => {
-                ConfigError::Value { place: self.clone(), found: found.to_owned(), expected: expected() }
-            }
-            None => open(self.clone()),
-        }
-    }
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PlaceParts { key, origin, .. } = &*self.0;
-        match origin {
-            Origin::File { name, line: Some(line) } => write!(f, "`{key}` ({name}, line {line})"),
-            Origin::File { name, line: None } => write!(f, "`{key}` ({name})"),
-            Origin::Environment { variable } => write!(f, "`{key}` (environment variable {variable})"),
-            Origin::Code => write!(f, "`{key}`"),
         }
     }
 }
@@ -311,12 +281,13 @@ impl Problems {
         }
     }
 
-    pub(crate) fn into_result<T>(mut self, value: T) -> Result<T, ConfigError> {
-        match self.0.len() {
-            0 => Ok(value),
-            1 => Err(self.0.remove(0)),
-            _ => Err(ConfigError::Several(self.0)),
-        }
+    pub(crate) fn into_result<T>(self, value: T) -> Result<T, ConfigError> {
+        if self.0.is_empty() { Ok(value) } else { Err(self.into_error()) }
+    }
+
+    /// All of them as one.
+    pub(super) fn into_error(mut self) -> ConfigError {
+        if self.0.len() == 1 { self.0.remove(0) } else { ConfigError::Several(self.0) }
     }
 }
 
@@ -333,6 +304,10 @@ pub(crate) fn unknown_name(what: &'static str, named: &Setting<String>, known: V
             known,
         },
     )
+}
+
+fn should_be_defined(place: &Place) -> String {
+    format!("\n  it should be defined as {place}{}", place.excerpt())
 }
 
 fn did_you_mean(nearest: Option<&str>) -> String {

@@ -4,21 +4,26 @@ mod destinations;
 mod document;
 mod environment;
 mod error;
+mod file;
 mod key_path;
-mod lines;
 mod origin;
+mod place;
 mod placeholder;
+mod positions;
 mod reading;
 mod schema;
+mod secret;
+mod source;
 mod tables;
 mod value;
 
 pub use destinations::{Destinations, UnknownDestination};
 pub use document::Document;
-pub use error::{ConfigError, Origin, Place};
+pub use error::ConfigError;
 pub(crate) use error::{Problems, known_names, unknown_name};
-pub(crate) use origin::hidden_within;
+pub use place::{Origin, Place};
 pub use reading::{Setting, WithoutEffect};
+pub(crate) use secret::hidden_within;
 pub use tables::{
     ApplicationTable, BeanTable, BrokerTable, Configuration, ConnectionFactoryTable, DeadLetterKind,
     ListenerContainerTable, ListenerTable, MessageConverterTable, Named, Preset, StoreTable, TemplateTable,

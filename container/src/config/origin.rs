@@ -1,14 +1,44 @@
-//! Where a value came from, in the one text that the `config` crate keeps beside each, and whether an error may show it.
-//!
-//! What the environment holds may be a secret, whatever its key is called, so errors name the variable instead.
+//! Where a value came from, in the one text that the `config` crate keeps beside each.
 
-use config::{Value, ValueKind};
+use std::borrow::Cow;
 
-use super::error::Origin;
+use config::Value;
 
-const CODE: &str = "code:";
-const ENVIRONMENT: &str = "env:";
-const FILLED: &str = "filled:";
+const CODE: &str = "code";
+const VARIABLE: &str = "variable ";
+const FILE: &str = "file ";
+/// Between what set a value and what was filled into it. In no name of a variable, a key or a file.
+const SEPARATOR: char = '\0';
+
+/// Where a value came from.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ValueOrigin<'a> {
+    pub(super) base: Base<'a>,
+    /// What its placeholders stood for.
+    pub(super) fillings: Vec<Filling<'a>>,
+}
+
+/// What set a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Base<'a> {
+    /// The program.
+    Code,
+    /// An environment variable.
+    Variable(&'a str),
+    /// The configuration file of this number.
+    File(usize),
+}
+
+/// What a placeholder stood for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Filling<'a> {
+    /// An environment variable.
+    Variable(Cow<'a, str>),
+    /// What a file holds, by its path as it was written.
+    File(Cow<'a, str>),
+    /// Another key.
+    Key(Cow<'a, str>),
+}
 
 /// The origin of what the program set.
 pub(super) fn code() -> String {
@@ -16,76 +46,59 @@ pub(super) fn code() -> String {
 }
 
 /// The origin of what an environment variable says.
-pub(super) fn environment(variable: &str) -> String {
-    format!("{ENVIRONMENT}{variable}")
+pub(super) fn variable(name: &str) -> String {
+    format!("{VARIABLE}{name}")
 }
 
-/// The origin of a text into which these environment variables were filled.
-pub(super) fn filled(variables: &[String], within: Option<&str>) -> String {
-    format!("{FILLED}{}:{}", variables.join(","), within.unwrap_or_default())
+/// The origin of what stands in the configuration file of this number.
+pub(super) fn file(number: usize) -> String {
+    format!("{FILE}{number}")
+}
+
+/// The origin of a text that was there before and into which these were filled.
+pub(super) fn filled(before: Option<&str>, fillings: &[Filling<'_>]) -> String {
+    let mut origin = before.unwrap_or(CODE).to_owned();
+    for filling in fillings {
+        origin.push(SEPARATOR);
+        let (kind, name) = match filling {
+            Filling::Variable(name) => ('v', name),
+            Filling::File(path) => ('f', path),
+            Filling::Key(key) => ('k', key),
+        };
+        origin.push(kind);
+        origin.push_str(name);
+    }
+    origin
+}
+
+/// Where a value came from.
+pub(super) fn of(value: &Value) -> ValueOrigin<'_> {
+    let mut parts = value.origin().unwrap_or(CODE).split(SEPARATOR);
+    let base = parts.next().unwrap_or(CODE);
+    let base = match (base.strip_prefix(VARIABLE), base.strip_prefix(FILE)) {
+        (Some(name), _) => Base::Variable(name),
+        (_, Some(number)) => number.parse().map_or(Base::Code, Base::File),
+        _ => Base::Code,
+    };
+    let fillings = parts
+        .filter_map(|part| {
+            let mut name = part.chars();
+            let kind = name.next()?;
+            let name = name.as_str().into();
+            match kind {
+                'v' => Some(Filling::Variable(name)),
+                'f' => Some(Filling::File(name)),
+                _ => Some(Filling::Key(name)),
+            }
+        })
+        .collect();
+    ValueOrigin { base, fillings }
 }
 
 /// The variable that set a value.
-pub(super) fn variable(value: &Value) -> Option<&str> {
-    value.origin()?.strip_prefix(ENVIRONMENT)
-}
-
-/// What set a value; `in_file` makes the answer for one that a file has.
-pub(super) fn of(value: Option<&Value>, in_file: impl FnOnce() -> Origin) -> Origin {
-    let origin = value.and_then(Value::origin).map(|origin| match origin.strip_prefix(FILLED) {
-        Some(filled) => filled.split_once(':').map_or("", |(_, within)| within),
-        None => origin,
-    });
-    match origin {
-        Some(CODE) => Origin::Code,
-        Some(origin) => match origin.strip_prefix(ENVIRONMENT) {
-            Some(variable) => Origin::Environment { variable: variable.to_owned() },
-            None => in_file(),
-        },
-        None => in_file(),
-    }
-}
-
-/// For a value that comes from the environment, wholly or in part: what an error says instead of it, to follow "is". A
-/// table is shown by its name alone, so it is never hidden.
-pub(super) fn hidden(value: &Value) -> Option<String> {
-    if matches!(value.kind, ValueKind::Table(_)) { None } else { hidden_within(value) }
-}
-
-/// As [`hidden`], for who may show what stands within a table too.
-pub(crate) fn hidden_within(value: &Value) -> Option<String> {
-    let mut variables = Vec::new();
-    collect(value, &mut variables);
-    variables.sort_unstable();
-    variables.dedup();
-    let whole = variable(value).is_some();
-    let names: Vec<_> = variables.iter().map(|variable| format!("`{variable}`")).collect();
-    match names.as_slice() {
-        [] => None,
-        [name] if whole => Some(format!("what the environment variable {name} holds")),
-        [name] => Some(format!("made of what the environment variable {name} holds")),
-        names => Some(format!("made of what the environment variables {} hold", names.join(" and "))),
-    }
-}
-
-/// The environment variables in a value.
-fn collect<'a>(value: &'a Value, variables: &mut Vec<&'a str>) {
-    if let ValueKind::Table(table) = &value.kind {
-        // One that was made for a variable's key has the variable as its origin too, and holds nothing itself.
-        for value in table.values() {
-            collect(value, variables);
-        }
-        return;
-    }
-    let origin = value.origin().unwrap_or_default();
-    if let Some(variable) = origin.strip_prefix(ENVIRONMENT) {
-        variables.push(variable);
-    } else if let Some((filled, _)) = origin.strip_prefix(FILLED).and_then(|filled| filled.split_once(':')) {
-        variables.extend(filled.split(','));
-    }
-    if let ValueKind::Array(items) = &value.kind {
-        for item in items {
-            collect(item, variables);
-        }
+pub(super) fn variable_of(value: &Value) -> Option<&str> {
+    match of(value).base {
+        Base::Variable(name) => Some(name),
+        Base::Code | Base::File(_) => None,
     }
 }

@@ -1,15 +1,20 @@
 //! Reads values out of a configuration's tree and collects what is wrong with them.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use config::{Map, Value, ValueKind};
 
-use super::error::{ConfigError, Origin, Place, Problems};
-use super::lines::Lines;
+use super::error::{ConfigError, Problems};
+use super::file::ConfigFile;
+use super::origin::{self, Base, Filling};
+use super::place::{Origin, Place};
 use super::schema::{self, KeySchema, Kind, Shape};
-use super::{key_path, origin, value};
+use super::source::{Part, Source};
+use super::{key_path, secret, value};
 use crate::nearest::nearest;
 
 /// A value together with where it was set. Shown for debugging without the value, which may hold a secret.
@@ -46,8 +51,10 @@ impl fmt::Display for WithoutEffect {
 /// One pass over a tree.
 pub(super) struct Reading<'a> {
     tree: &'a Map<String, Value>,
-    file: &'a str,
-    lines: &'a Lines,
+    files: &'a [ConfigFile],
+    environment: &'a HashMap<String, String>,
+    /// Keys whose placeholders cannot be filled, which is said already.
+    unfilled: Vec<Vec<String>>,
     problems: RefCell<Problems>,
     without_effect: RefCell<Vec<WithoutEffect>>,
 }
@@ -55,11 +62,13 @@ pub(super) struct Reading<'a> {
 impl<'a> Reading<'a> {
     pub(super) fn new(
         tree: &'a Map<String, Value>,
-        file: &'a str,
-        lines: &'a Lines,
+        files: &'a [ConfigFile],
+        environment: &'a HashMap<String, String>,
+        unfilled: Vec<Vec<String>>,
         problems: Problems,
     ) -> Self {
-        Self { tree, file, lines, problems: RefCell::new(problems), without_effect: RefCell::default() }
+        let (problems, without_effect) = (RefCell::new(problems), RefCell::default());
+        Self { tree, files, environment, unfilled, problems, without_effect }
     }
 
     pub(super) fn problem(&self, error: ConfigError) {
@@ -75,14 +84,64 @@ impl<'a> Reading<'a> {
         self.problems.into_inner()
     }
 
-    /// Where a key was set, or its table if it is not there.
+    /// Where the value of a key stands, or its table if it is not there.
     pub(super) fn place(&self, path: &[&str]) -> Place {
+        self.place_of(path, false)
+    }
+
+    /// Where a key itself stands.
+    fn key_place(&self, path: &[&str]) -> Place {
+        self.place_of(path, true)
+    }
+
+    fn place_of(&self, path: &[&str], is_key: bool) -> Place {
+        let key = key_path::written(path);
         let value = self.value(path);
-        let origin = origin::of(value, || match self.file {
-            "" => Origin::Code,
-            file => Origin::File { name: file.to_owned(), line: self.lines.line(path) },
+        // What is not there would stand where its table stands.
+        let nearest = value.or_else(|| (1..path.len()).rev().find_map(|length| self.value(&path[..length])));
+        let place = match nearest.map(|value| origin::of(value).base) {
+            Some(Base::Code) => Place::new(key, Origin::Code),
+            Some(Base::Variable(name)) => {
+                let held = self.environment.get(name).map(String::as_str).unwrap_or_default();
+                let is_secret = value.is_some_and(|value| secret::hidden(path, value).is_some());
+                let (source, range) = Source::variable(name, held, is_secret);
+                let range = if is_key { 0..name.len() } else { range };
+                let part = Part { source: Arc::new(source), range };
+                Place::new(key, Origin::Environment { variable: name.to_owned() }).of_part(Some(part))
+            }
+            Some(Base::File(number)) => self.place_in(self.files.get(number), path, key, is_key),
+            None => self.place_in(self.files.first(), path, key, is_key),
+        };
+        let Some(value) = value else { return place };
+        place.hiding(secret::hidden(path, value)).noting(self.notes(value))
+    }
+
+    fn place_in(&self, file: Option<&ConfigFile>, path: &[&str], key: String, is_key: bool) -> Place {
+        let Some(file) = file else { return Place::new(key, Origin::Code) };
+        let range = file.positions.nearest(path).map(|(position, is_own)| match is_own && is_key {
+            true => position.key.clone(),
+            false => position.value.clone(),
         });
-        Place::new(key_path::written(path), origin, value.and_then(origin::hidden))
+        file.named.place(key, range)
+    }
+
+    /// What the placeholders in a value stand for.
+    fn notes(&self, value: &Value) -> Vec<String> {
+        let note = |filling: &Filling<'_>| match filling {
+            Filling::Variable(name) => format!("filled from the environment variable `{name}`"),
+            Filling::File(path) => format!("filled from the file `{path}`"),
+            Filling::Key(key) => {
+                let path = key_path::parse(key).unwrap_or_default();
+                let path: Vec<&str> = path.iter().map(String::as_str).collect();
+                format!("filled from {}", self.place(&path))
+            }
+        };
+        origin::of(value).fillings.iter().map(note).collect()
+    }
+
+    fn is_unfilled(&self, path: &[&str]) -> bool {
+        let is_same = |unfilled: &Vec<String>| unfilled.iter().eq(path);
+        self.unfilled.iter().any(is_same)
     }
 
     fn value(&self, path: &[&str]) -> Option<&'a Value> {
@@ -122,7 +181,7 @@ impl<'a> Reading<'a> {
         }
         self.problem(ConfigError::Value {
             place: self.place(path),
-            found: value::shown(value),
+            found: value::shown(path, value),
             expected: "a table".to_owned(),
         });
         None
@@ -164,7 +223,9 @@ impl<'a> Reading<'a> {
                     self.unknown(&path, &known);
                 }
                 Some(Kind::WithoutEffect(reason)) => {
-                    self.without_effect.borrow_mut().push(WithoutEffect { place: self.place(&path), reason });
+                    self.without_effect
+                        .borrow_mut()
+                        .push(WithoutEffect { place: self.key_place(&path), reason });
                 }
                 Some(Kind::Table(keys)) => {
                     if let ValueKind::Table(values) = &value.kind {
@@ -179,7 +240,7 @@ impl<'a> Reading<'a> {
     fn unknown(&self, path: &[&str], known: &[&str]) {
         let name = path.last().copied().unwrap_or_default();
         self.problem(ConfigError::UnknownKey {
-            place: self.place(path),
+            place: self.key_place(path),
             known: known.iter().map(ToString::to_string).collect(),
             nearest: nearest(name, known.iter().copied()),
         });
@@ -203,12 +264,17 @@ impl<'a> TableReader<'a> {
     ) -> Option<Setting<T>> {
         let value = self.values.get(key)?;
         let place = self.place(key);
+        let mut path = self.path.clone();
+        path.push(key);
+        if self.reading.is_unfilled(&path) {
+            return None;
+        }
         match read(value) {
             Some(value) => Some(Setting { value, place }),
             None => {
                 self.reading.problem(ConfigError::Value {
                     place,
-                    found: value::shown(value),
+                    found: value::shown(&path, value),
                     expected: self.expects(key).to_owned(),
                 });
                 None

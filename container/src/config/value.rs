@@ -4,18 +4,22 @@ use std::time::Duration;
 
 use config::{Value, ValueKind};
 
-use super::origin;
+use super::secret;
 
-/// A value as an error shows it, to follow "is".
-pub(crate) fn shown(value: &Value) -> String {
+/// A value as an error shows it, to follow "is"; `path` is its key.
+pub(super) fn shown(path: &[&str], value: &Value) -> String {
     let is_empty = matches!(&value.kind, ValueKind::String(text) if text.is_empty());
-    if let Some(hidden) = origin::hidden(value).filter(|_| !is_empty) {
+    if let Some(hidden) = secret::hidden(path, value).filter(|_| !is_empty) {
         return hidden;
     }
     match &value.kind {
         ValueKind::Nil => "nothing".to_owned(),
-        ValueKind::String(text) => format!("\"{text}\""),
+        ValueKind::String(text) => format!("\"{}\"", secret::without_passwords(text)),
         ValueKind::Table(_) => "a table".to_owned(),
+        ValueKind::Array(items) if items.len() <= 3 => {
+            let items: Vec<_> = items.iter().map(|item| shown(path, item).replace('`', "")).collect();
+            format!("`[{}]`", items.join(", "))
+        }
         ValueKind::Array(_) => "a list".to_owned(),
         _ => format!("`{value}`"),
     }

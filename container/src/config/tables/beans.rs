@@ -3,7 +3,7 @@
 use config::{Map, Value};
 use linkme::distributed_slice;
 
-use super::super::error::Place;
+use super::super::place::Place;
 use super::super::reading::{Reading, Setting};
 use super::super::schema::{KeySchema, Shape, TABLES, TableSchema};
 use super::super::value;

@@ -2,7 +2,8 @@
 
 use linkme::distributed_slice;
 
-use super::super::error::{ConfigError, Place};
+use super::super::error::ConfigError;
+use super::super::place::Place;
 use super::super::reading::{Reading, Setting};
 use super::super::schema::{
     ACKNOWLEDGE, CONCURRENCY, DESTINATION, KeySchema, PREFETCH, Shape, TABLES, TableSchema,

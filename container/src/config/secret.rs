@@ -1,0 +1,195 @@
+//! What may be a secret, so that no error, log or listing shows it.
+//!
+//! A key or a variable is known by its name. What stands in a file that a placeholder names is always one, as that is what
+//! such files are for, and so is what the environment brings to a user's own bean, of which only the bean knows what it is.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use config::{Value, ValueKind};
+
+use super::origin::{self, Base, Filling};
+
+/// What is shown instead of a secret.
+pub(crate) const MASK: &str = "***";
+
+/// Words that make the name of a key or a variable that of a secret.
+const WORDS: [&str; 5] = ["password", "passwd", "secret", "token", "credential"];
+
+/// Whether a key or a variable of this name holds a secret.
+pub(crate) fn is_name(name: &str) -> bool {
+    let name = name.to_lowercase();
+    WORDS.iter().any(|word| name.contains(word)) || name.ends_with("_key") || name.ends_with("-key")
+}
+
+/// Where a value is a secret, or may be one: what an error says instead of it, to follow "is". A table is shown by its name
+/// alone, so it is never one.
+///
+/// What a variable sets by its own name is shown where its key is one of ours. What a placeholder names may be anything.
+pub(super) fn hidden(path: &[&str], value: &Value) -> Option<String> {
+    if matches!(value.kind, ValueKind::Table(_)) {
+        return None;
+    }
+    let sources = external(value);
+    let origin = origin::of(value);
+    let is_secret = path.iter().skip(1).any(|name| is_name(name))
+        || origin.fillings.iter().any(|filling| match filling {
+            Filling::Variable(_) | Filling::File(_) => true,
+            Filling::Key(key) => is_name(key),
+        })
+        || match origin.base {
+            Base::Variable(name) => is_of_a_bean(path) || is_name(name),
+            Base::Code | Base::File(_) => false,
+        }
+        || has_secret_item(value);
+    is_secret.then(|| described(value, &sources).unwrap_or_else(|| format!("`{MASK}`, a secret")))
+}
+
+/// Whether a key is for a user's own bean to read.
+fn is_of_a_bean(path: &[&str]) -> bool {
+    path.first() == Some(&"beans") && path.get(2) != Some(&"type")
+}
+
+fn has_secret_item(value: &Value) -> bool {
+    let ValueKind::Array(items) = &value.kind else { return false };
+    items.iter().any(|item| hidden(&[], item).is_some())
+}
+
+/// What an error says instead of a value that comes from the environment or a file, wholly or in part, whatever its key.
+pub(crate) fn hidden_within(value: &Value) -> Option<String> {
+    described(value, &external(value))
+}
+
+/// A text without the passwords of a URL.
+pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
+    let passwords = passwords(text);
+    if passwords.is_empty() {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len());
+    let mut at = 0;
+    for password in passwords {
+        shown.push_str(&text[at..password.start]);
+        shown.push_str(MASK);
+        at = password.end;
+    }
+    shown.push_str(&text[at..]);
+    shown.into()
+}
+
+/// The passwords of a URL, in their order: that before an `@`, and those of options.
+pub(super) fn passwords(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let Some(authority) = text.find("://").map(|at| at + 3).or_else(|| text.find(':').map(|at| at + 1))
+    else {
+        return found;
+    };
+    let options = text.find('?').map_or(text.len(), |at| at + 1);
+    let address = &text[authority..options.max(authority)];
+    // A password may hold an `@` itself, so the last one counts.
+    if let Some(end) = address.rfind('@')
+        && let Some(start) = address[..end].find(':')
+    {
+        found.push(authority + start + 1..authority + end);
+    }
+    let mut at = options;
+    for option in text[options..].split('&') {
+        if let Some((name, value)) = option.split_once('=')
+            && is_name(name)
+        {
+            let start = at + name.len() + 1;
+            found.push(start..start + value.trim_end_matches(['"', '\'']).len());
+        }
+        at += option.len() + 1;
+    }
+    found
+}
+
+/// Something outside of the configuration's own files that is in a value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum External<'a> {
+    Variable(Cow<'a, str>),
+    File(Cow<'a, str>),
+}
+
+fn external(value: &Value) -> Vec<External<'_>> {
+    let mut sources = Vec::new();
+    collect(value, &mut sources);
+    sources.sort_unstable();
+    sources.dedup();
+    sources
+}
+
+fn collect<'a>(value: &'a Value, sources: &mut Vec<External<'a>>) {
+    if let ValueKind::Table(table) = &value.kind {
+        // One that was made for a variable's key has the variable as its origin too, and holds nothing itself.
+        for value in table.values() {
+            collect(value, sources);
+        }
+        return;
+    }
+    let origin = origin::of(value);
+    if let Base::Variable(name) = origin.base {
+        sources.push(External::Variable(name.into()));
+    }
+    for filling in origin.fillings {
+        match filling {
+            Filling::Variable(name) => sources.push(External::Variable(name)),
+            Filling::File(path) => sources.push(External::File(path)),
+            Filling::Key(_) => {}
+        }
+    }
+    if let ValueKind::Array(items) = &value.kind {
+        for item in items {
+            collect(item, sources);
+        }
+    }
+}
+
+fn described(value: &Value, sources: &[External<'_>]) -> Option<String> {
+    let name = |source: &External<'_>| match source {
+        External::Variable(name) => format!("the environment variable `{name}`"),
+        External::File(path) => format!("the file `{path}`"),
+    };
+    let is_whole = matches!(origin::of(value).base, Base::Variable(_));
+    match sources {
+        [] => None,
+        [only] if is_whole => Some(format!("what {} holds", name(only))),
+        [only] => Some(format!("made of what {} holds", name(only))),
+        several => {
+            Some(format!("made of what {} hold", several.iter().map(name).collect::<Vec<_>>().join(" and ")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_secrets_are_known() {
+        for name in ["password", "jms.password", "SMTP_PASSWORD", "clientSecret", "api_key", "access-token"] {
+            assert!(is_name(name), "{name}");
+        }
+        for name in ["url", "key", "keys", "monkey", "name", "user"] {
+            assert!(!is_name(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_url_is_shown_without_its_passwords() {
+        for (url, shown) in [
+            ("vm://local", "vm://local"),
+            ("vm://local?jms.clientID=a", "vm://local?jms.clientID=a"),
+            ("tcp://h:1?jms.userName=u&jms.password=p?&x=1", "tcp://h:1?jms.userName=u&jms.password=***&x=1"),
+            ("smtp://u:p@h:25/x", "smtp://u:***@h:25/x"),
+            ("smtp://u:p@q@h?a=1", "smtp://u:***@h?a=1"),
+            ("smtp://u@h", "smtp://u@h"),
+            ("mailto:u:p@h", "mailto:u:***@h"),
+            ("no url", "no url"),
+            ("ä://ö:ü@ß", "ä://ö:***@ß"),
+        ] {
+            assert_eq!(without_passwords(url), shown, "{url}");
+        }
+    }
+}
