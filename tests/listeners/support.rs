@@ -17,7 +17,7 @@ use corriere_templates::{JsonConverter, MessageConverter};
 use tokio::sync::{Semaphore, watch};
 
 /// After this a test is taken to hang.
-pub(crate) const HANG: Duration = Duration::from_secs(20);
+pub(crate) const HANG: Duration = Duration::from_secs(120);
 
 pub(crate) fn queue(name: &str) -> Destination {
     Destination::queue(name).unwrap()

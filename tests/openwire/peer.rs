@@ -16,7 +16,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// Beyond this a test hangs.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_secs(120);
 
 /// How long nothing is waited for from an acceptor that does not read. One that is slower is not caught; nobody fails for it.
 const NOTHING: Duration = Duration::from_millis(30);

@@ -64,7 +64,7 @@ pub(crate) fn settings() -> Settings {
 
 /// `future`, which has to end long before it is a hang.
 pub(crate) async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(30), future).await.expect("this should not take 30 seconds")
+    tokio::time::timeout(Duration::from_secs(120), future).await.expect("this should not hang")
 }
 
 /// Waits until `condition` holds.
@@ -74,7 +74,7 @@ pub(crate) async fn until(what: &str, condition: impl Fn() -> bool) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), holds).await.unwrap_or_else(|_| panic!("never: {what}"));
+    tokio::time::timeout(Duration::from_secs(120), holds).await.unwrap_or_else(|_| panic!("never: {what}"));
 }
 
 /// Waits until `task` ends, moving `clock` on by a millisecond at a time, and says by how much.

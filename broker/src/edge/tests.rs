@@ -170,10 +170,10 @@ async fn all_who_come_after_a_failure_are_told() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(40), all_submitted).await.expect("it is told");
+    tokio::time::timeout(std::time::Duration::from_secs(120), all_submitted).await.expect("it is told");
     let receipts = std::mem::take(&mut *sink.receipts.lock().unwrap());
     for receipt in receipts {
-        let told = tokio::time::timeout(std::time::Duration::from_secs(40), receipt).await;
+        let told = tokio::time::timeout(std::time::Duration::from_secs(120), receipt).await;
         told.expect("it does not hang").unwrap_err();
     }
 }

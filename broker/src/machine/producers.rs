@@ -3,7 +3,7 @@
 //! While it is not known what becomes of the first, as the end of its transaction is with the store or still to come, the second
 //! one is refused: neither twice nor not at all would be right.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use corriere_core::MessageId;
@@ -17,7 +17,7 @@ use super::memory::is_stored;
 const REMEMBERED: usize = 1_024;
 
 /// So many sends of a producer that were passed by later ones are remembered as not stored.
-const PASSED: usize = 1_024;
+const PASSED: u64 = 1_024;
 
 /// The last stored sequence of each of the producers that sent last, and the sends that are with the store.
 #[derive(Debug, Default)]
@@ -35,7 +35,7 @@ pub(super) struct Producers {
 struct Last {
     sequence: u64,
     /// Those before it that are not stored, as they were refused or wait: sent again they are no duplicates.
-    passed: BTreeSet<u64>,
+    passed: Passed,
     used: u64,
 }
 
@@ -45,7 +45,7 @@ impl Producers {
         let mut recovered = Self::default();
         for (producer, sequence) in producers {
             // Who sends again after a crash does not know what became of it, and sends in order: nothing was passed.
-            recovered.remember(&producer, Last { sequence, passed: BTreeSet::new(), used: 0 });
+            recovered.remember(&producer, Last { sequence, passed: Passed::default(), used: 0 });
         }
         recovered
     }
@@ -62,7 +62,7 @@ impl Producers {
             }
             return;
         }
-        let mut last = Last { sequence: 0, passed: BTreeSet::new(), used: 0 };
+        let mut last = Last { sequence: 0, passed: Passed::default(), used: 0 };
         last.stored(id.sequence);
         self.remember(&id.producer, last);
     }
@@ -108,22 +108,71 @@ impl Producers {
     fn knows(&self, id: &MessageId) -> bool {
         self.last
             .get(&id.producer)
-            .is_some_and(|last| id.sequence <= last.sequence && !last.passed.contains(&id.sequence))
+            .is_some_and(|last| id.sequence <= last.sequence && !last.passed.contains(id.sequence))
     }
 }
 
 impl Last {
     fn stored(&mut self, sequence: u64) {
         if sequence <= self.sequence {
-            self.passed.remove(&sequence);
+            self.passed.remove(sequence);
             return;
         }
-        let first = sequence.saturating_sub(PASSED as u64).max(self.sequence + 1);
-        self.passed.extend(first..sequence);
-        while self.passed.len() > PASSED {
-            self.passed.pop_first();
-        }
+        self.passed.pass(self.sequence + 1, sequence - 1);
         self.sequence = sequence;
+    }
+}
+
+/// Sequences that were passed, at most [`PASSED`], the latest ones.
+///
+/// As ranges, since all that a producer sends without storing it is passed: a stored message behind a thousand others costs no
+/// more than one behind one.
+#[derive(Debug, Default)]
+struct Passed {
+    /// The last of each range by its first.
+    ranges: BTreeMap<u64, u64>,
+    count: u64,
+}
+
+impl Passed {
+    /// Notes those from `first` to `last`, which are later than all that were noted.
+    fn pass(&mut self, first: u64, last: u64) {
+        if first > last {
+            return;
+        }
+        self.ranges.insert(first, last);
+        self.count += last - first + 1;
+        while self.count > PASSED
+            && let Some((first, last)) = self.ranges.pop_first()
+        {
+            let surplus = self.count - PASSED;
+            let length = last - first + 1;
+            self.count -= surplus.min(length);
+            if surplus < length {
+                self.ranges.insert(first + surplus, last);
+            }
+        }
+    }
+
+    fn contains(&self, sequence: u64) -> bool {
+        self.range_of(sequence).is_some()
+    }
+
+    fn remove(&mut self, sequence: u64) {
+        let Some((first, last)) = self.range_of(sequence) else { return };
+        self.ranges.remove(&first);
+        self.count -= 1;
+        if first < sequence {
+            self.ranges.insert(first, sequence - 1);
+        }
+        if sequence < last {
+            self.ranges.insert(sequence + 1, last);
+        }
+    }
+
+    fn range_of(&self, sequence: u64) -> Option<(u64, u64)> {
+        let (first, last) = self.ranges.range(..=sequence).next_back()?;
+        (sequence <= *last).then_some((*first, *last))
     }
 }
 
@@ -171,5 +220,44 @@ impl Machine {
             self.confirm(arrived.ticket, Ok(Confirmation::Done));
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_was_passed_is_what_a_set_of_the_latest_would_have(
+            steps in prop::collection::vec((1_u64..2_000, any::<bool>(), any::<prop::sample::Index>()), 1..40)
+        ) {
+            let mut last = Last { sequence: 0, passed: Passed::default(), used: 0 };
+            let (mut sequence, mut passed) = (0_u64, BTreeSet::new());
+            for (gap, is_late, which) in steps {
+                if is_late && !passed.is_empty() {
+                    let late = *which.get(&passed.iter().copied().collect::<Vec<_>>());
+                    last.stored(late);
+                    passed.remove(&late);
+                } else {
+                    passed.extend(sequence + 1..sequence + gap);
+                    sequence += gap;
+                    last.stored(sequence);
+                    while passed.len() as u64 > PASSED {
+                        passed.pop_first();
+                    }
+                }
+                prop_assert_eq!(last.passed.count, passed.len() as u64);
+                let numbers = last.passed.ranges.iter().flat_map(|(first, last)| *first..=*last);
+                prop_assert!(numbers.eq(passed.iter().copied()));
+                for number in [1, sequence / 2, sequence.saturating_sub(1), sequence, sequence + 1] {
+                    prop_assert_eq!(last.passed.contains(number), passed.contains(&number));
+                }
+            }
+        }
     }
 }

@@ -15,7 +15,7 @@ use corriere_broker::journal::{JournalOptions, JournalStore, inspect};
 use corriere_broker::store::MessageStore;
 
 /// Longer than anything takes that does not wait for ever.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_secs(120);
 
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_told_and_not_waited_for() {

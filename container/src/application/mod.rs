@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     /// After this a test is taken to hang.
-    const HANG: Duration = Duration::from_secs(60);
+    const HANG: Duration = Duration::from_secs(120);
 
     /// An application with nothing but a broker, whose files can be made to fail.
     fn application(name: &str) -> (Application, JmsTemplate, RecordedFiles) {

@@ -187,5 +187,5 @@ async fn talk(server: &Server, frames: &[Vec<u8>]) {
         while matches!(read.read(&mut nowhere).await, Ok(1..)) {}
     };
     let both = async { tokio::join!(saying, hearing) };
-    timeout(Duration::from_secs(60), both).await.expect("the connection is closed");
+    timeout(Duration::from_secs(120), both).await.expect("the connection is closed");
 }

@@ -24,7 +24,7 @@ use crate::store::{Arrival, DeliveryState, RecoveredQueue, Removal, StoreEvent};
 const DIRECTORY: &str = "data/broker";
 
 /// Longer than anything takes that does not wait for ever.
-const HANG: Duration = Duration::from_secs(60);
+const HANG: Duration = Duration::from_secs(120);
 
 /// A store without threads, on recorded files, with small segments.
 struct Stepwise {
