@@ -6,7 +6,7 @@
 //!
 //! | on the wire | means |
 //! | --- | --- |
-//! | `MessageAck` REDELIVERED | [`AckKind::Redelivered`]: the range goes back. The delay and the cause are in `poison_cause` ([`Return`]) |
+//! | `MessageAck` REDELIVERED | [`AckKind::Redelivered`]: the range goes back, and an epoch begins, also where nothing of the range is known. The delay and the cause are in `poison_cause` ([`Return`]) |
 //! | `MessageAck` POISON | as in OpenWire, with a cause in the same form, without a delay |
 //! | `MessageAck` POISON with a `corriere.Undeliverable` | [`AckKind::Undeliverable`]: the consumer cannot read it, and nothing counts as handed over |
 //! | `MessageDispatch.command_id` | the delivery's [`epoch`](corriere_core::provider::Dispatch::epoch), as nobody answers a dispatch |
