@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use corriere_core::provider::{
-    Capabilities, Capability, ConnectOptions, DeliverySink, Provider, ProviderConnection, ProviderError,
+    Capability, ConnectOptions, DeliverySink, Provider, ProviderConnection, ProviderError,
 };
 use corriere_core::{Clock, Destination};
 use tokio::runtime::Handle;
@@ -129,17 +129,6 @@ impl Broker {
 
 #[async_trait]
 impl Provider for Broker {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::of(&[
-            Capability::BrokerRedelivery,
-            Capability::ExplicitCredit,
-            Capability::DistributedTransactions,
-            Capability::Browse,
-            Capability::TemporaryDestinations,
-            Capability::Events,
-        ])
-    }
-
     fn clock(&self) -> Clock {
         self.0.clock()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use corriere_core::provider::{Command, ProviderConnection, Receipt};
+use corriere_core::provider::{Capabilities, Capability, Command, ProviderConnection, Receipt};
 
 use crate::edge::Edge;
 use crate::machine::ConnectionKey;
@@ -21,6 +21,17 @@ impl VmConnection {
 }
 
 impl ProviderConnection for VmConnection {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::of(&[
+            Capability::BrokerRedelivery,
+            Capability::ExplicitCredit,
+            Capability::DistributedTransactions,
+            Capability::Browse,
+            Capability::TemporaryDestinations,
+            Capability::Events,
+        ])
+    }
+
     fn submit(&self, command: Command) -> Receipt {
         self.edge.submit(self.key, command)
     }

@@ -45,10 +45,6 @@ struct Overheard<P: ?Sized> {
 
 #[async_trait]
 impl Provider for Overheard<dyn Provider> {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
     fn clock(&self) -> Clock {
         self.inner.clock()
     }
@@ -64,6 +60,10 @@ impl Provider for Overheard<dyn Provider> {
 }
 
 impl ProviderConnection for Overheard<dyn ProviderConnection> {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
     fn submit(&self, command: Command) -> Receipt {
         match &command {
             Command::HandedOver { number, .. } => note(&self.broker, format!("+{number}")),

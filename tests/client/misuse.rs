@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
 use corriere_core::provider::{
-    Capabilities, Capability, ConnectOptions, DeliverySink, Provider, ProviderConnection, ProviderError,
-    ProviderScheme, provider_for,
+    Capabilities, Capability, Command, ConnectOptions, DeliverySink, Provider, ProviderConnection,
+    ProviderError, ProviderScheme, Receipt, provider_for,
 };
 use corriere_core::{ConnectionFactory, Error, Message, MessageError, Priority, SendOptions};
 
@@ -146,15 +146,24 @@ struct Poor(Arc<dyn Provider>);
 
 #[async_trait]
 impl Provider for Poor {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-    }
-
     async fn connect(
         &self,
         options: ConnectOptions,
         sink: Arc<dyn DeliverySink>,
     ) -> Result<Arc<dyn ProviderConnection>, ProviderError> {
-        self.0.connect(options, sink).await
+        Ok(Arc::new(PoorConnection(self.0.connect(options, sink).await?)))
+    }
+}
+
+#[derive(Debug)]
+struct PoorConnection(Arc<dyn ProviderConnection>);
+
+impl ProviderConnection for PoorConnection {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    fn submit(&self, command: Command) -> Receipt {
+        self.0.submit(command)
     }
 }

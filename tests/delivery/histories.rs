@@ -354,6 +354,7 @@ fn acknowledge(
         Word::Standard => AckKind::Standard,
         Word::Individual => AckKind::Individual,
         Word::Poison => AckKind::Poison { cause: failure() },
+        Word::Undeliverable => AckKind::Undeliverable { reason: "too large for its consumer".into() },
         Word::Expired => AckKind::Expired,
         Word::Unmatched => AckKind::Unmatched,
         Word::Retained => AckKind::Retained,

@@ -42,6 +42,7 @@ pub(crate) enum Word {
     Standard,
     Individual,
     Poison,
+    Undeliverable,
     Expired,
     Unmatched,
     Retained,
@@ -315,7 +316,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => any::<bool>().prop_map(|is_full| O::StoreFills { is_full }),
         2 => Just(O::StoreRefuses),
         1 => (1..3_u8).prop_map(|count| O::BodiesAreDamaged { count }),
-        2 => (prop_oneof![0..4_u8, Just(255)], prop_oneof![2 => Just(0_u16), 1 => 1..4_000_u16]).prop_map(
+        3 => (prop_oneof![0..4_u8, Just(255)], prop_oneof![2 => Just(0_u16), 1 => 1..4_000_u16]).prop_map(
             |(survive, set_back)| O::Restart { survive, set_back }
         ),
         4 => (pick(), sometimes()).prop_map(|(session, transacted)| O::Resend { session, transacted }),
@@ -383,6 +384,7 @@ fn word() -> impl Strategy<Value = Word> {
         6 => Just(Word::Standard),
         3 => Just(Word::Individual),
         2 => Just(Word::Poison),
+        1 => Just(Word::Undeliverable),
         1 => Just(Word::Expired),
         1 => Just(Word::Unmatched),
         1 => Just(Word::Retained),

@@ -36,7 +36,7 @@ pub(crate) struct Reach {
     shown: [u64; 3],
     /// See [`corriere_tests::model::Model::lost_with_temporaries`].
     lost_with_temporaries: [u64; 3],
-    acknowledged_as: [u64; 8],
+    acknowledged_as: [u64; 9],
     /// See [`corriere_tests::model::Model::loads`].
     loads: [u64; 5],
 }

@@ -73,7 +73,7 @@ pub(crate) struct World {
     /// All that was confirmed, in order.
     pub(crate) confirmations: Vec<(Ticket, Result<Confirmation, ProviderError>)>,
     /// How many deliveries were acknowledged as each of the kinds.
-    pub(crate) acknowledged_as: [u64; 8],
+    pub(crate) acknowledged_as: [u64; 9],
     ledger: Ledger,
     log: Vec<String>,
 }
@@ -126,7 +126,7 @@ impl World {
             temporaries: Vec::new(),
             dispatches: Vec::new(),
             confirmations: Vec::new(),
-            acknowledged_as: [0; 8],
+            acknowledged_as: [0; 9],
             ledger: Ledger::default(),
             log: Vec::new(),
         }
@@ -444,6 +444,7 @@ fn place_of(kind: &AckKind) -> usize {
         AckKind::Unmatched => 5,
         AckKind::Expired => 6,
         AckKind::Retained => 7,
+        AckKind::Undeliverable { .. } => 8,
     }
 }
 

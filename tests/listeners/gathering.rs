@@ -21,10 +21,6 @@ struct Gathering(Arc<dyn Provider>);
 
 #[async_trait]
 impl Provider for Gathering {
-    fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
-    }
-
     fn clock(&self) -> Clock {
         self.0.clock()
     }
@@ -46,6 +42,10 @@ struct GatheringConnection {
 }
 
 impl ProviderConnection for GatheringConnection {
+    fn capabilities(&self) -> Capabilities {
+        self.connection.capabilities()
+    }
+
     fn submit(&self, command: Command) -> Receipt {
         let is_given_back =
             matches!(&command, Command::Acknowledge(ack) if matches!(ack.kind, AckKind::Redelivered { .. }));

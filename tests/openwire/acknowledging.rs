@@ -139,3 +139,26 @@ async fn what_is_not_known_or_settled_already_is_passed_over() {
     drop(peer);
     assert_eq!(seen_by_another(&server, &["two", "three"]).await.len(), 2);
 }
+
+#[tokio::test]
+async fn of_two_messages_of_one_id_each_is_settled_by_itself() {
+    for (settled, left) in [(0, "second"), (1, "first")] {
+        let server = Server::start().await;
+        let orders = queue("orders");
+        let mut peer = server.client().await;
+        peer.session(1).await;
+        peer.producer(1, 1).await;
+        // What is stored would be taken for sent again.
+        let mut first = peer.text(&orders, "first", false);
+        let second = peer.text(&orders, "second", false);
+        first.message_id.clone_from(&second.message_id);
+        peer.request(first).await;
+        peer.request(second).await;
+        peer.consumer((1, 1), &orders, 10).await;
+        let dispatches = peer.dispatches(&["first", "second"]).await;
+        peer.request(Peer::ack(AckType::Individual, &dispatches[settled], &dispatches[settled], None)).await;
+        assert_eq!(server.counts(&orders).acknowledged, 1);
+        drop(peer);
+        assert_eq!(seen_by_another(&server, &[left]).await, [1]);
+    }
+}

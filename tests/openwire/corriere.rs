@@ -7,7 +7,7 @@ use corriere_core::provider::{Cause, CauseKind};
 use corriere_openwire::negotiation::Preferences;
 use corriere_openwire::redelivery::{self, ConsumerTerms, Return};
 use corriere_openwire::structures::{
-    AckType, ConsumerInfo, JournalTrace, MessageAck, MessageDispatch, MessagePull,
+    AckType, ConsumerInfo, JournalTrace, MessageAck, MessageDispatch, MessagePull, TransactionOperation,
 };
 
 use crate::peer::{Peer, queue, sequence_of};
@@ -171,4 +171,63 @@ async fn of_a_peer_that_vanishes_what_it_was_told_to_have_handed_over_counts_and
     last.consumer((1, 1), &orders, 10).await;
     let dispatches = last.dispatches(&["one", "two"]).await;
     assert_eq!((dispatches[0].redelivery_counter, dispatches[1].redelivery_counter), (1, 0));
+}
+
+#[tokio::test]
+async fn what_a_consumer_cannot_read_dies_uncounted_and_hands_nothing_over() {
+    let server = Server::start().await;
+    let orders = queue("orders");
+    let mut peer = corriere(&server).await;
+    peer.send_first(&orders, &["one", "two", "three", "four"]).await;
+    peer.consumer((1, 1), &orders, 10).await;
+    let dispatches = peer.dispatches(&["one", "two", "three", "four"]).await;
+    let cause = Some(redelivery::undeliverable("not a number"));
+    let unreadable = Peer::ack(AckType::Poison, &dispatches[2], &dispatches[2], None);
+    peer.tell(MessageAck { poison_cause: cause, ..unreadable }).await;
+    // The application has the first only, and gives it back with all that is behind it.
+    peer.tell(give_back(&dispatches[0], None)).await;
+    let again = peer.dispatches(&["one", "two", "four"]).await;
+    let counters: Vec<i32> = again.iter().map(|dispatch| dispatch.redelivery_counter).collect();
+    assert_eq!(counters, [1, 0, 0]);
+    peer.consumer((1, 2), &queue("DLQ.orders"), 10).await;
+    let dead =
+        peer.dispatches(&["three"]).await.remove(0).message.unwrap().to_core(Default::default()).unwrap();
+    assert_eq!(dead.property::<String>("dlqDeliveryFailureCause").unwrap().as_deref(), Some("not a number"));
+}
+
+#[tokio::test]
+async fn a_give_back_of_what_is_not_known_begins_an_epoch_all_the_same() {
+    let server = Server::start().await;
+    let orders = queue("orders");
+    let mut peer = corriere(&server).await;
+    peer.send_first(&orders, &["one", "two"]).await;
+    peer.consumer((1, 1), &orders, 10).await;
+    let dispatches = peer.dispatches(&["one", "two"]).await;
+    peer.settle(&dispatches[0]).await;
+    peer.request(give_back(&dispatches[0], None)).await;
+    // The peer has dropped it, and waits for it in the next epoch.
+    let again = peer.dispatches(&["two"]).await.remove(0);
+    assert_eq!((again.command_id, again.redelivery_counter), (1, 0));
+    peer.settle(&again).await;
+    assert_eq!(server.counts(&orders).acknowledged, 2);
+}
+
+#[tokio::test]
+async fn of_a_closed_consumer_that_settles_the_rest_later_nothing_is_kept_in_its_session() {
+    let server = Server::start().await;
+    let orders = queue("orders");
+    let mut peer = corriere(&server).await;
+    peer.send_first(&orders, &["one", "two"]).await;
+    let consumer = peer.consumer((1, 1), &orders, 10).await;
+    let dispatches = peer.dispatches(&["one", "two"]).await;
+    peer.request(Peer::removal(consumer, sequence_of(&dispatches[1]))).await;
+    peer.settle(&dispatches[0]).await;
+    let transaction = peer.transaction_id(1);
+    peer.request(peer.transaction(1, TransactionOperation::Begin)).await;
+    peer.request(Peer::ack(AckType::Standard, &dispatches[1], &dispatches[1], Some(&transaction))).await;
+    peer.request(peer.transaction(1, TransactionOperation::CommitOnePhase)).await;
+    // Kept, it would be taken for one that is there, and not be opened.
+    peer.consumer((1, 1), &orders, 10).await;
+    peer.send(&orders, &["three"]).await;
+    peer.dispatches(&["three"]).await;
 }

@@ -155,6 +155,46 @@ async fn a_message_that_cannot_be_written_for_its_consumer_becomes_a_dead_letter
 }
 
 #[tokio::test]
+async fn what_cannot_be_written_counts_for_none_of_the_messages_before_it() {
+    let server = Server::start().await;
+    let orders = queue("orders");
+    let large = "x".repeat(5_000);
+    let mut sender = server.client().await;
+    sender.send_first(&orders, &["one", "two", &large]).await;
+    let mut peer = narrow(&server).await;
+    peer.consumer((1, 1), &orders, 10).await;
+    peer.dispatches(&["one", "two"]).await;
+    server.until("a dead letter", |_| server.counts(&queue("DLQ.orders")).pending == 1).await;
+    drop(peer);
+    sender.consumer((1, 1), &orders, 10).await;
+    let again = sender.dispatches(&["one", "two"]).await;
+    // The oldest may have been handed over when its consumer vanished.
+    assert_eq!((again[0].redelivery_counter, again[1].redelivery_counter), (1, 0));
+}
+
+#[tokio::test]
+async fn a_pull_whose_message_cannot_be_written_brings_the_next_one_or_word_that_there_is_none() {
+    let server = Server::start().await;
+    let orders = queue("orders");
+    let large = "x".repeat(5_000);
+    let mut sender = server.client().await;
+    sender.send_first(&orders, &[&large, "small", &large]).await;
+    let mut peer = narrow(&server).await;
+    let consumer_id = peer.consumer((1, 1), &orders, 0).await;
+    let pull =
+        |timeout| wire::MessagePull { consumer_id: consumer_id.clone(), timeout, ..Default::default() };
+    peer.tell(pull(0)).await;
+    let small = peer.dispatches(&["small"]).await.remove(0);
+    peer.settle(&small).await;
+    // Neither of them waits for ever.
+    for timeout in [-1, 1] {
+        peer.tell(pull(timeout)).await;
+        assert_eq!(peer.dispatch().await.message, None);
+    }
+    assert_eq!(server.counts(&queue("DLQ.orders")).pending, 2);
+}
+
+#[tokio::test]
 async fn a_header_that_the_wire_has_no_room_for_makes_a_dead_letter_too() {
     let server = Server::start().await;
     let orders = corriere_core::Destination::queue("orders").unwrap();

@@ -38,7 +38,7 @@ async fn a_browser_shows_what_is_there_as_it_is_granted_and_says_when_that_was_a
     peer.send_numbered(&q, 12).await;
     let client = Client::connect(peer).await;
     let opened = client.ask(browse(&q)).await;
-    if !peer.offers(Capability::Browse) {
+    if !client.offers(Capability::Browse) {
         assert_not_offered(opened);
         return;
     }
@@ -57,7 +57,7 @@ async fn a_browser_shows_what_is_there_as_it_is_granted_and_says_when_that_was_a
 async fn a_browser_of_an_empty_queue_is_over_at_once(peer: &Peer) {
     let client = Client::connect(peer).await;
     let opened = client.ask(browse(&peer.queue("q"))).await;
-    if !peer.offers(Capability::Browse) {
+    if !client.offers(Capability::Browse) {
         assert_not_offered(opened);
         return;
     }
@@ -70,7 +70,7 @@ async fn a_browser_that_is_closed_before_its_end_leaves_the_queue_as_it_was(peer
     peer.send_numbered(&q, 3).await;
     let client = Client::connect(peer).await;
     let opened = client.ask(browse(&q)).await;
-    if !peer.offers(Capability::Browse) {
+    if !client.offers(Capability::Browse) {
         assert_not_offered(opened);
         return;
     }
@@ -83,7 +83,7 @@ async fn a_browser_that_is_closed_before_its_end_leaves_the_queue_as_it_was(peer
 async fn only_a_queue_is_browsed(peer: &Peer) {
     let client = Client::connect(peer).await;
     let opened = client.ask(browse(&peer.topic("t"))).await;
-    if peer.offers(Capability::Browse) {
+    if client.offers(Capability::Browse) {
         let error = opened.unwrap_err();
         assert!(matches!(error, ProviderError::InvalidDestination { .. }), "{error}");
     }

@@ -10,6 +10,7 @@ use crate::peer::{Peer, within};
 over_each_peer! {
     a_client_id_is_one_connections_at_a_time,
     a_name_and_a_password_are_taken_or_refused_by_name,
+    a_connection_says_what_can_be_had_of_its_peer,
 }
 
 async fn a_client_id_is_one_connections_at_a_time(peer: &Peer) {
@@ -36,6 +37,14 @@ async fn a_name_and_a_password_are_taken_or_refused_by_name(peer: &Peer) {
         }
         Err(error) => assert_eq!(error, Error::Unsupported(Capability::Authentication)),
     }
+}
+
+async fn a_connection_says_what_can_be_had_of_its_peer(peer: &Peer) {
+    let capabilities = peer.connect("").await.capabilities();
+    assert_eq!(capabilities.has(Capability::BrokerRedelivery), peer.is_ours());
+    assert_eq!(capabilities.has(Capability::Authentication), !peer.is_ours());
+    assert_eq!(capabilities.has(Capability::IndividualAcknowledge), !peer.is_here());
+    assert!(capabilities.has(Capability::Browse) && capabilities.has(Capability::ExplicitCredit));
 }
 
 async fn refusal(url: &str) -> String {

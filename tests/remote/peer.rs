@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use corriere_broker::store::MemoryStore;
 use corriere_broker::{Broker, Settings};
-use corriere_core::provider::{Capability, Provider};
 use corriere_core::{AcknowledgeMode, Clock, Connection, ConnectionFactory, Destination, Session};
 use corriere_openwire::acceptor::{Acceptor, AcceptorOptions};
 
@@ -58,6 +57,17 @@ impl Peer {
         Self { url: acceptor.url(), kind: Kind::Corriere, _acceptor: Some(acceptor), ..peer }
     }
 
+    /// The same with frames of 2,000 bytes at most, and where it is reached without.
+    pub(crate) async fn narrow_corriere() -> (Self, Self) {
+        let wide = Self::vm();
+        let broker = wide.broker.clone().unwrap();
+        let url = "tcp://127.0.0.1:0?wireFormat.maxFrameSize=2000";
+        let acceptor =
+            Acceptor::bind(url, Arc::new(broker.clone()), AcceptorOptions::default()).await.unwrap();
+        let narrow = Self::of(Kind::Corriere, acceptor.url(), wide.test);
+        (Self { broker: Some(broker), _acceptor: Some(acceptor), ..narrow }, wide)
+    }
+
     /// The ActiveMQ that all tests share.
     pub(crate) fn activemq() -> Self {
         static SHARED: OnceLock<ActiveMq> = OnceLock::new();
@@ -98,11 +108,6 @@ impl Peer {
     /// Where it is.
     pub(crate) fn url(&self) -> &str {
         &self.url
-    }
-
-    /// Whether it has this at all.
-    pub(crate) fn offers(&self, capability: Capability) -> bool {
-        self.broker.as_ref().is_none_or(|broker| broker.capabilities().has(capability))
     }
 
     /// Whether it is one of ours.

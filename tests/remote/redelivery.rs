@@ -6,7 +6,7 @@ use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
 use corriere_core::provider::{Cause, CauseKind};
 use corriere_core::{Connection, Consumer, Release, Session};
 
-use crate::peer::{AT_ONCE, Peer, Seen, first, firsts, next, nth, see, text, within};
+use crate::peer::{AT_ONCE, Peer, Seen, first, firsts, next, nth, see, send_text, text, within};
 
 over_each_peer! {
     what_failed_too_often_is_a_dead_letter_with_its_cause,
@@ -173,4 +173,22 @@ async fn a_message_that_failed_keeps_its_place_when_a_later_one_fails_first(peer
     within(session.acknowledge()).await.unwrap();
     within(session.close()).await.unwrap();
     assert_eq!(peer.drain(&q, 0).await, []);
+}
+
+#[tokio::test]
+async fn what_the_wire_has_no_room_for_counts_for_nothing_that_is_buffered_before_it() {
+    let (narrow, wide) = Peer::narrow_corriere().await;
+    let q = wide.queue("q");
+    let sending = wide.session(Auto).await;
+    let large = "x".repeat(5_000);
+    for body in ["m1", "m2", &large, "m4"] {
+        send_text(&sending, &q, body).await;
+    }
+    let session = narrow.session(Client).await;
+    let consumer = within(session.create_consumer(&q)).await.unwrap();
+    assert_eq!(see(&consumer, 1).await, firsts(1..=1));
+    assert_eq!(wide.drain(&wide.dead_letters_of(&q), 1).await, [first(&large)]);
+    // What is behind it is with the client, which drops it now and waits for it in the next epoch.
+    within(session.recover()).await.unwrap();
+    assert_eq!(see(&consumer, 3).await, [nth("m1", 2), first("m2"), first("m4")]);
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use corriere_core::id::{SessionId, SubscriptionId};
 use corriere_core::provider::{
-    Command, Confirmation, ConnectOptions, Credit, DeliverySink, Dispatch, Event, ProviderConnection,
-    ProviderError, SessionMode, Subscribe, provider_for,
+    Capability, Command, Confirmation, ConnectOptions, Credit, DeliverySink, Dispatch, Event,
+    ProviderConnection, ProviderError, SessionMode, Subscribe, provider_for,
 };
 use corriere_core::{ConnectionId, Destination};
 
@@ -49,6 +49,11 @@ impl Client {
         let client = Self { id, came, connection };
         client.ask(Command::OpenSession { session: SESSION, mode: SessionMode::Client }).await.unwrap();
         client
+    }
+
+    /// Whether the peer has this at all.
+    pub(crate) fn offers(&self, capability: Capability) -> bool {
+        self.connection.capabilities().has(capability)
     }
 
     /// Submits a command and waits for what it came to.

@@ -19,10 +19,10 @@ over_each_peer! {
 }
 
 /// A temporary destination of this client, unless the peer has none.
-async fn temporary(peer: &Peer, client: &Client, kind: DestinationKind) -> Option<Destination> {
+async fn temporary(client: &Client, kind: DestinationKind) -> Option<Destination> {
     let destination = Destination::temporary(kind, &format!("{}:1", client.id)).unwrap();
     let created = client.ask(Command::CreateTemporary { destination }).await;
-    if !peer.offers(Capability::TemporaryDestinations) {
+    if !client.offers(Capability::TemporaryDestinations) {
         assert_not_offered(created);
         return None;
     }
@@ -35,7 +35,7 @@ async fn temporary(peer: &Peer, client: &Client, kind: DestinationKind) -> Optio
 async fn a_reply_comes_to_the_temporary_queue_that_the_request_names(peer: &Peer) {
     let q = peer.queue("q");
     let client = Client::connect(peer).await;
-    let Some(replies) = temporary(peer, &client, DestinationKind::TemporaryQueue).await else { return };
+    let Some(replies) = temporary(&client, DestinationKind::TemporaryQueue).await else { return };
     client.consume(1, &replies).await.unwrap();
     let session = peer.session(corriere_core::AcknowledgeMode::Auto).await;
     let consumer = within(session.create_consumer(&q)).await.unwrap();
@@ -50,7 +50,7 @@ async fn a_reply_comes_to_the_temporary_queue_that_the_request_names(peer: &Peer
 
 async fn only_its_connection_consumes_from_a_temporary_queue(peer: &Peer) {
     let (owner, other) = (Client::connect(peer).await, Client::connect(peer).await);
-    let Some(queue) = temporary(peer, &owner, DestinationKind::TemporaryQueue).await else { return };
+    let Some(queue) = temporary(&owner, DestinationKind::TemporaryQueue).await else { return };
     let error = other.consume(1, &queue).await.unwrap_err();
     assert!(matches!(error, ProviderError::InvalidDestination { .. }), "{error}");
     owner.consume(1, &queue).await.unwrap();
@@ -75,7 +75,7 @@ async fn send(client: &Client, destination: &Destination) -> Result<Confirmation
 
 async fn a_temporary_queue_with_a_consumer_is_not_deleted_and_a_deleted_one_takes_nothing(peer: &Peer) {
     let client = Client::connect(peer).await;
-    let Some(queue) = temporary(peer, &client, DestinationKind::TemporaryQueue).await else { return };
+    let Some(queue) = temporary(&client, DestinationKind::TemporaryQueue).await else { return };
     client.consume(1, &queue).await.unwrap();
     let delete = || Command::DeleteTemporary { destination: queue.clone() };
     let error = client.ask(delete()).await.unwrap_err();
@@ -89,7 +89,7 @@ async fn a_temporary_queue_with_a_consumer_is_not_deleted_and_a_deleted_one_take
 
 async fn who_watches_is_told_of_what_is_there_and_of_what_comes_and_goes(peer: &Peer) {
     let (owner, watcher) = (Client::connect(peer).await, Client::connect(peer).await);
-    let Some(queue) = temporary(peer, &owner, DestinationKind::TemporaryQueue).await else { return };
+    let Some(queue) = temporary(&owner, DestinationKind::TemporaryQueue).await else { return };
     watcher.ask(Command::WatchEvents).await.unwrap();
     let told = |of: &Destination, is_there: bool| {
         let of = of.clone();
@@ -109,7 +109,7 @@ async fn who_watches_is_told_of_what_is_there_and_of_what_comes_and_goes(peer: &
 
 async fn a_temporary_topic_reaches_its_consumers(peer: &Peer) {
     let client = Client::connect(peer).await;
-    let Some(topic) = temporary(peer, &client, DestinationKind::TemporaryTopic).await else { return };
+    let Some(topic) = temporary(&client, DestinationKind::TemporaryTopic).await else { return };
     client.consume(1, &topic).await.unwrap();
     client.consume(2, &topic).await.unwrap();
     let session = peer.session(corriere_core::AcknowledgeMode::Auto).await;

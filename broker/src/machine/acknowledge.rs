@@ -58,6 +58,9 @@ impl Machine {
                 self.settle_range(key, ack, ack.transaction.as_ref());
             }
             AckKind::Poison { cause } => self.condemn_range(key, ack, cause),
+            AckKind::Undeliverable { reason } => {
+                self.end_undeliverable(key, ack, &Cause::failure(Arc::clone(reason)));
+            }
             AckKind::Redelivered { delay, cause } => {
                 let delay = delay.map_or(Delay::Policy, Delay::Exactly);
                 self.give_back_range(key, ack, delay, cause);
@@ -110,6 +113,15 @@ impl Machine {
             return;
         };
         self.end_each(key, ack, |machine, queue, position| machine.condemn(queue, position, cause, &policy));
+    }
+
+    fn end_undeliverable(&mut self, key: SubscriptionKey, ack: &Ack, cause: &Cause) {
+        self.for_each(key, ack, |machine, queue, number, position| {
+            let Some(subscription) = machine.subscriptions.get_mut(&key) else { return };
+            subscription.take_back(number);
+            let policy = Arc::clone(&subscription.policy);
+            machine.cannot_deliver(queue, position, cause, &policy);
+        });
     }
 
     fn give_back_range(&mut self, key: SubscriptionKey, ack: &Ack, delay: Delay, cause: &Cause) {

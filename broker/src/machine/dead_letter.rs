@@ -82,6 +82,22 @@ impl Machine {
         }
     }
 
+    /// Ends a message that cannot be given to its consumer, uncounted. On a queue of dead letters, where it has nowhere to go, it
+    /// waits as after one failure, as the same consumer may be the only one there.
+    pub(super) fn cannot_deliver(
+        &mut self,
+        queue_key: QueueKey,
+        position: Position,
+        cause: &Cause,
+        policy: &RedeliveryPolicy,
+    ) {
+        if self.queues.get(&queue_key).is_some_and(|queue| queue.holds_dead_letters) {
+            self.delay_unseen(queue_key, position, policy);
+        } else {
+            self.dead_letter(queue_key, position, cause);
+        }
+    }
+
     /// Ends a message that its consumer says has expired; its clock may be ahead of ours. What cannot expire at all is
     /// taken back instead, as it never reached the application.
     pub(super) fn believe_expired(&mut self, queue_key: QueueKey, position: Position) {

@@ -189,6 +189,23 @@ impl Machine {
         }
     }
 
+    /// Takes a message back that never reached the application, and keeps it from all for as long as after one failure.
+    pub(super) fn delay_unseen(
+        &mut self,
+        queue_key: QueueKey,
+        position: Position,
+        policy: &RedeliveryPolicy,
+    ) {
+        let Some(entry) = self.queues.get_mut(&queue_key).and_then(|queue| queue.get_mut(position)) else {
+            return;
+        };
+        entry.not_before = policy.next_delivery(self.now, 1);
+        if self.is_still_wanted(queue_key, position) {
+            self.record_delivery_state(queue_key, position);
+            self.keep_for_later(queue_key, position, None);
+        }
+    }
+
     /// Takes a message back that reached the application and was not settled: counts it, if it is to blame, and either
     /// keeps it for a later delivery or moves it to the dead letters.
     pub(super) fn give_back_failed(

@@ -195,7 +195,7 @@ impl Subscription {
         }
     }
 
-    /// Ends a delivery that did not reach the application; explicit credit that went into it is free again.
+    /// Ends a delivery that did not reach the application, whatever was said of later ones; explicit credit that went into it is free again.
     pub(super) fn take_back(&mut self, number: u64) {
         self.settle(number);
         if let Some(credit) = self.explicit_credit() {

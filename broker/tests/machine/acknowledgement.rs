@@ -1,6 +1,8 @@
 //! What an acknowledgement of each kind does.
 
-use corriere_core::provider::{AckKind, ProviderError};
+use std::time::Duration;
+
+use corriere_core::provider::{AckKind, Credit, ProviderError};
 
 use super::world::*;
 
@@ -124,6 +126,74 @@ fn a_message_that_cannot_expire_is_not_removed_as_expired() {
     );
     let counts = world.counts(&orders);
     assert_eq!((counts.expired, counts.pending), (0, 1));
+}
+
+fn undeliverable() -> AckKind {
+    AckKind::Undeliverable { reason: "it is too large".into() }
+}
+
+#[test]
+fn what_cannot_be_delivered_dies_uncounted_and_hands_nothing_over() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let consumer = world.consumer(connection, &orders, window(4));
+    for sequence in 1..=5 {
+        world.send(connection, message(&orders, sequence));
+    }
+    world.received(consumer);
+    world.ack(consumer, 3, 3, undeliverable());
+    assert_eq!(
+        sequences(&world.received(consumer)),
+        [5],
+        "it makes room for one, as nothing was handed over"
+    );
+    let reader = world.consumer(connection, &queue("DLQ.orders"), window(1));
+    let letter = world.received(reader).remove(0).message;
+    let cause: String = letter.property("dlqDeliveryFailureCause").unwrap().unwrap();
+    assert_eq!(cause, "it is too large");
+    assert_eq!(letter.property::<i32>("JMSXDeliveryCount").unwrap(), Some(0));
+    // The consumer had the first only, and gives it back.
+    world.ack(consumer, 1, 1, failed());
+    world.advance(Duration::from_secs(1));
+    assert_eq!(counted(&world.received(consumer)), [(1, 2), (2, 1), (4, 1), (5, 1)]);
+    world.close(consumer, 0);
+    world.close_session(consumer);
+    let next = world.consumer(connection, &orders, window(5));
+    assert_eq!(counted(&world.received(next)), [(1, 2), (2, 1), (4, 1), (5, 1)]);
+}
+
+#[test]
+fn credit_that_went_into_what_cannot_be_delivered_brings_the_next_one() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let puller = world.consumer(connection, &orders, Credit::Explicit);
+    for sequence in 1..=3 {
+        world.send(connection, message(&orders, sequence));
+    }
+    world.grant(puller, 1);
+    assert_eq!(sequences(&world.received(puller)), [1]);
+    world.ack(puller, 1, 1, undeliverable());
+    assert_eq!(sequences(&world.received(puller)), [2]);
+    // What was said of a later one changes nothing of that.
+    world.grant(puller, 1);
+    world.hand_over(puller, 3);
+    world.ack(puller, 2, 2, undeliverable());
+    world.send(connection, message(&orders, 4));
+    assert_eq!(sequences(&world.received(puller)), [3, 4]);
+}
+
+#[test]
+fn a_dead_letter_that_cannot_be_delivered_waits_uncounted() {
+    let mut world = World::new();
+    let (connection, letters) = (world.connect(), queue("DLQ.orders"));
+    let consumer = world.consumer(connection, &letters, window(1));
+    world.send(connection, message(&letters, 1));
+    for number in 1..=9 {
+        assert_eq!(counted(&world.received(consumer)), [(1, 1)]);
+        world.ack(consumer, number, number, undeliverable());
+        assert!(world.received(consumer).is_empty(), "it is not tried again and again");
+        world.advance(Duration::from_secs(1));
+    }
 }
 
 #[test]

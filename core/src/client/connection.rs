@@ -27,7 +27,6 @@ pub(super) struct ConnectionInner {
     factory: ConnectionFactory,
     id: ConnectionId,
     provider: Arc<dyn ProviderConnection>,
-    capabilities: Capabilities,
     sink: Arc<Sink>,
     clock: Clock,
     sessions: Mutex<BTreeMap<SessionId, Weak<SessionInner>>>,
@@ -53,7 +52,6 @@ impl Connection {
                 factory,
                 id,
                 provider: connection,
-                capabilities: provider.capabilities(),
                 sink,
                 clock,
                 sessions: Mutex::default(),
@@ -91,10 +89,10 @@ impl Connection {
         &self.inner.clock
     }
 
-    /// What its provider can do.
+    /// What its provider can do, which depends on who is at the other end.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities
+        self.inner.provider.capabilities()
     }
 
     /// Whether it is neither closed nor lost.
@@ -135,7 +133,7 @@ impl Connection {
             AcknowledgeMode::DupsOk => Some(Capability::DupsOkAcknowledge),
             AcknowledgeMode::Auto | AcknowledgeMode::Client | AcknowledgeMode::Transacted => None,
         };
-        if let Some(capability) = needed.filter(|capability| !self.inner.capabilities.has(*capability)) {
+        if let Some(capability) = needed.filter(|capability| !self.capabilities().has(*capability)) {
             return Err(Error::Unsupported(capability));
         }
         let id = SessionId(self.inner.next_number());

@@ -53,6 +53,13 @@ pub enum AckKind {
     /// 6: expired before it was handed to the application, by the consumer's clock. A message without expiration is
     /// given back instead, uncounted.
     Expired,
+    /// Cannot be given to this consumer, as it cannot be written or read for it: goes to the dead letters uncounted, and on a
+    /// queue of dead letters waits, uncounted, for the policy's first delay. Neither it nor what was delivered before it
+    /// counts as handed over, and explicit credit that went into it is free again.
+    Undeliverable {
+        /// Why; becomes the property `dlqDeliveryFailureCause`.
+        reason: Arc<str>,
+    },
     /// Still with this consumer, which delivers it again by itself, as ActiveMQ's Java client does; its count rises.
     Retained,
 }

@@ -49,7 +49,7 @@ impl fmt::Display for Capability {
     }
 }
 
-/// The capabilities of a provider.
+/// The capabilities of a provider, as a connection has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities(u32);
 

@@ -31,9 +31,6 @@ use crate::time::Clock;
 /// Something that connections can be made to: an embedded broker, or a broker behind a wire.
 #[async_trait]
 pub trait Provider: Debug + Send + Sync {
-    /// What this provider can do.
-    fn capabilities(&self) -> Capabilities;
-
     /// The clock that its connections go by; an embedded broker gives its own, so that both sides agree on the time.
     fn clock(&self) -> Clock {
         Clock::system()
@@ -75,6 +72,9 @@ impl Debug for Password {
 
 /// One connection to a provider. Dropping the last handle closes it as if its machine had died.
 pub trait ProviderConnection: Debug + Send + Sync {
+    /// What the provider can do for this connection. It depends on who is at the other end, and stays as it is.
+    fn capabilities(&self) -> Capabilities;
+
     /// Takes a command, after all that were submitted before it and before all that come later. Never blocks.
     ///
     /// The [`Receipt`] need only be awaited by who wants the confirmation; dropping it withdraws nothing.

@@ -1,7 +1,8 @@
 //! Acknowledgements: word on a range of deliveries.
 
 use corriere_broker::machine::ConnectionKey;
-use corriere_core::provider::{Ack, AckKind, Cause, CauseKind};
+use corriere_core::provider::{Ack, AckKind, Cause, CauseKind, Credit};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::entry::{Death, SubscriptionKey, TransactionKey, key_of};
@@ -45,6 +46,9 @@ impl Model {
             }
             // These say what has happened already, and no rollback makes it not have happened: at once.
             AckKind::Poison { cause } => self.condemn_range(&key, ack, cause),
+            AckKind::Undeliverable { reason } => {
+                self.end_undeliverable(&key, ack, &Cause::failure(Arc::clone(reason)));
+            }
             AckKind::Expired => {
                 while let Some(index) = self.position_in_range(&key, ack) {
                     let deliveries = self.entries[index].failed;
@@ -97,6 +101,26 @@ impl Model {
                     Return { is_counted: true, death, policy, not_before, reserved_for: None },
                 );
             } else {
+                self.bury(index, death, failed);
+            }
+        }
+    }
+
+    /// No delivery was made: nothing counts, and explicit credit is as it was.
+    fn end_undeliverable(&mut self, key: &SubscriptionKey, ack: &Ack, cause: &Cause) {
+        while let Some(index) = self.position_in_range(key, ack) {
+            let (policy, death) = (self.policy_of_holder(index), Death::Failure(cause.clone()));
+            if let Some(subscription) = self.subscription_mut(key)
+                && subscription.credit == Credit::Explicit
+            {
+                subscription.granted += 1;
+            }
+            if self.entries[index].place.holds_dead_letters() {
+                let not_before = Some(policy.next_delivery(self.now, 1));
+                let how = Return { is_counted: false, death, policy, not_before, reserved_for: None };
+                self.give_back(index, how);
+            } else {
+                let failed = self.entries[index].failed;
                 self.bury(index, death, failed);
             }
         }

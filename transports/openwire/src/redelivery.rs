@@ -6,8 +6,9 @@
 //!
 //! | on the wire | means |
 //! | --- | --- |
-//! | `MessageAck` REDELIVERED | [`AckKind::Redelivered`](corriere_core::provider::AckKind::Redelivered): the range goes back. The delay and the cause are in `poison_cause` ([`Return`]) |
+//! | `MessageAck` REDELIVERED | [`AckKind::Redelivered`]: the range goes back, and an epoch begins, also where nothing of the range is known. The delay and the cause are in `poison_cause` ([`Return`]) |
 //! | `MessageAck` POISON | as in OpenWire, with a cause in the same form, without a delay |
+//! | `MessageAck` POISON with a `corriere.Undeliverable` | [`AckKind::Undeliverable`]: the consumer cannot read it, and nothing counts as handed over |
 //! | `MessageDispatch.command_id` | the delivery's [`epoch`](corriere_core::provider::Dispatch::epoch), as nobody answers a dispatch |
 //! | `MessagePull` | a timeout of at least 1 grants so many messages; -1 drains, which a dispatch without a message confirms, whatever came |
 //! | `ConsumerInfo.additional_predicate` | a `JournalTrace` with the window's extension and the redelivery policy ([`ConsumerTerms`]) |
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corriere_core::RedeliveryOverrides;
-use corriere_core::provider::{Cause, CauseKind};
+use corriere_core::provider::{AckKind, Cause, CauseKind};
 use thiserror::Error;
 
 use crate::codec::Structure;
@@ -96,6 +97,26 @@ impl Return {
         };
         let listener = Some(listener).filter(|listener| !listener.is_empty()).map(Arc::from);
         Some(Self { delay, cause: Cause { kind: *kind, text: text.into(), listener } })
+    }
+}
+
+/// The class of what is said of a message that its consumer cannot be given.
+const UNDELIVERABLE: &str = "corriere.Undeliverable";
+
+/// The exception that goes with POISON for [`AckKind::Undeliverable`]; its message is the reason.
+#[must_use]
+pub fn undeliverable(reason: &str) -> Throwable {
+    Throwable { class: UNDELIVERABLE.into(), message: Some(cut(reason).into()), ..Throwable::default() }
+}
+
+/// What POISON with this exception says.
+#[must_use]
+pub fn condemnation(throwable: Option<&Throwable>) -> AckKind {
+    match throwable {
+        Some(Throwable { class, message, .. }) if **class == *UNDELIVERABLE => {
+            AckKind::Undeliverable { reason: message.clone().unwrap_or_default() }
+        }
+        _ => AckKind::Poison { cause: Return::from_throwable(throwable).cause },
     }
 }
 
@@ -262,6 +283,19 @@ mod tests {
         let short = Return { delay: Some(Duration::from_micros(1)), cause: Cause::failure("x") };
         let back = Return::from_throwable(Some(&short.to_throwable()));
         assert_eq!(back.delay, Some(Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn what_cannot_be_delivered_is_told_from_what_failed() {
+        let undeliverable = undeliverable("not a number");
+        assert_eq!(
+            condemnation(Some(&undeliverable)),
+            AckKind::Undeliverable { reason: "not a number".into() }
+        );
+        let failed = Return { delay: None, cause: Cause::failure("no luck") };
+        let condemned = condemnation(Some(&failed.to_throwable()));
+        assert_eq!(condemned, AckKind::Poison { cause: Cause::failure("no luck") });
+        assert!(matches!(condemnation(None), AckKind::Poison { .. }));
     }
 
     #[test]

@@ -8,7 +8,10 @@ use super::connection::Connection;
 use super::deliveries::Consumer;
 use super::exceptions::Refusal;
 use crate::codec::structures::{self as wire, AckType};
-use crate::redelivery::Return;
+use crate::redelivery::{self, Return};
+
+/// A range in which there is no delivery.
+const NOTHING: (u64, u64) = (0, 0);
 
 impl Connection {
     /// Takes an acknowledgement. What it names that is not known, or is settled, is passed over, as after a reconnect.
@@ -37,11 +40,11 @@ impl Connection {
         if let Some(transaction) = &transaction {
             self.transactions.check_open(transaction)?;
         }
-        let command = {
-            let mut state = self.deliveries.lock();
-            let consumer = state.consumers.get_mut(&subscription);
-            consumer.and_then(|consumer| self.read(ack, subscription, transaction, consumer))
-        };
+        let mut state = self.deliveries.lock();
+        let consumer = state.consumers.get_mut(&subscription);
+        let command = consumer.and_then(|consumer| self.read(ack, subscription, transaction, consumer));
+        drop(state);
+        self.forget_if_done(subscription);
         let Some(command) = command else {
             self.done(answer);
             return Ok(());
@@ -64,23 +67,24 @@ impl Connection {
         transaction: Option<TransactionId>,
         consumer: &mut Consumer,
     ) -> Option<Command> {
-        let (first, last) = match (ack.ack_type, &ack.first_message_id) {
+        let known = match (ack.ack_type, &ack.first_message_id) {
             // Older clients name one that expired by the last alone: what the application has before it did not.
             (AckType::Individual, _) | (AckType::Expired, None) => {
-                let number = consumer.ledger.number_of(ack.last_message_id.as_ref()?)?;
-                (number, number)
+                let number = consumer.ledger.number_of(ack.last_message_id.as_ref()?);
+                number.map(|number| (number, number))
             }
-            _ => consumer.ledger.range(ack.first_message_id.as_ref(), ack.last_message_id.as_ref())?,
+            _ => consumer.ledger.range(ack.first_message_id.as_ref(), ack.last_message_id.as_ref()),
         };
+        // A peer of Corriere has begun an epoch with it, whatever it names, and waits for what comes in that.
+        let begins_epoch = self.is_corriere && ack.ack_type == AckType::Redelivered && !consumer.is_browser;
+        let (first, last) = known.or(begins_epoch.then_some(NOTHING))?;
         if consumer.is_browser {
             let credit = consumer.ledger.settle(first, last);
             return (credit > 0).then_some(Command::Grant { subscription, credit });
         }
         let kind = match ack.ack_type {
             AckType::Delivered => AckKind::Delivered,
-            AckType::Poison => {
-                AckKind::Poison { cause: Return::from_throwable(ack.poison_cause.as_ref()).cause }
-            }
+            AckType::Poison => redelivery::condemnation(ack.poison_cause.as_ref()),
             AckType::Standard => AckKind::Standard,
             AckType::Redelivered if self.is_corriere => {
                 let Return { delay, cause } = Return::from_throwable(ack.poison_cause.as_ref());
@@ -92,7 +96,7 @@ impl Connection {
             AckType::Expired => AckKind::Expired,
         };
         let ledger = &mut consumer.ledger;
-        if !matches!(kind, AckKind::Unmatched | AckKind::Expired) {
+        if !matches!(kind, AckKind::Unmatched | AckKind::Expired | AckKind::Undeliverable { .. }) {
             ledger.hand_over(last);
         }
         match (&kind, &transaction) {
@@ -106,16 +110,18 @@ impl Connection {
     }
 
     /// A message cannot be written for this peer: it goes to the dead letters with the reason, as its consumer can never
-    /// have it, and on a queue of dead letters it waits for another consumer. A browser goes on to the next.
+    /// have it, and on a queue of dead letters it waits for another consumer. A browser, or a pull, goes on to the next.
     pub(super) fn undeliverable(&mut self, subscription: SubscriptionId, number: u64, reason: &str) {
         let mut state = self.deliveries.lock();
         let Some(consumer) = state.consumers.get_mut(&subscription) else { return };
         consumer.ledger.settle(number, number);
+        let mut is_too_late = false;
         let command = if consumer.is_browser {
             Command::Grant { subscription, credit: 1 }
         } else {
-            let text = format!("it cannot be written for its consumer {}: {reason}", consumer.id);
-            let kind = AckKind::Poison { cause: corriere_core::provider::Cause::failure(text) };
+            is_too_late = consumer.pulls.undelivered();
+            let reason = format!("it cannot be written for its consumer {}: {reason}", consumer.id);
+            let kind = AckKind::Undeliverable { reason: reason.into() };
             Command::Acknowledge(Ack { subscription, first: number, last: number, kind, transaction: None })
         };
         tracing::warn!(peer = %self.peer, consumer = %consumer.id, reason, "a message cannot be written for a peer");
@@ -123,5 +129,9 @@ impl Connection {
         if let Ok(provider) = self.provider() {
             provider.tell(command);
         }
+        if is_too_late {
+            self.pull_is_over(subscription);
+        }
+        self.forget_if_done(subscription);
     }
 }

@@ -11,6 +11,7 @@ use super::confirmations::{Answer, Then};
 use super::connection::Connection;
 use super::deliveries::Consumer;
 use super::exceptions::Refusal;
+use super::ledger::Ledger;
 use super::sessions::UNKNOWN;
 use crate::codec::structures::{self as wire, JavaException};
 use crate::redelivery::ConsumerTerms;
@@ -44,7 +45,12 @@ impl Connection {
             Command::OpenSubscription(Box::new(subscribe))
         };
         self.consumers.insert(key, subscription);
-        let consumer = Consumer::new(info.consumer_id.clone(), info.browser, prefetch(&info).is_some());
+        let has_window = prefetch(&info).is_some();
+        let mut consumer = Consumer::new(info.consumer_id.clone(), info.browser, has_window);
+        if info.browser && self.is_corriere && !has_window {
+            // It goes by what it pulls, and acknowledges nothing.
+            consumer.ledger = Ledger::of_nothing();
+        }
         self.deliveries.lock().consumers.insert(subscription, consumer);
         let provider = self.provider()?;
         let receipt = provider.submit(command);
@@ -217,16 +223,22 @@ impl Connection {
             self.done(answer);
             return Ok(());
         }
-        let known = self.consumers.get(&key).copied();
-        let known = known.and_then(|number| Some((number, state.consumers.get(&number)?)));
-        let Some((subscription, consumer)) = known else {
+        let Some(&subscription) = self.consumers.get(&key) else {
             return Err(Refusal::illegal_state(format_args!("there is no consumer {id}")));
         };
-        let ledger = &consumer.ledger;
+        let Some(consumer) = state.consumers.get_mut(&subscription) else {
+            // The provider has ended it, and the peer says that it knows.
+            self.consumers.remove(&key);
+            drop(state);
+            self.done(answer);
+            return Ok(());
+        };
+        let ledger = &mut consumer.ledger;
         let handed_over = if last == UNKNOWN { ledger.oldest() } else { ledger.up_to(last) };
         let last_handed_over = handed_over.unwrap_or(0).max(ledger.handed_over());
         let unsettled = ledger.oldest().filter(|oldest| *oldest <= last_handed_over && !consumer.is_browser);
-        if !self.is_corriere || consumer.is_browser || !ledger.has_up_to(last_handed_over) {
+        ledger.close(last_handed_over);
+        if !self.is_corriere || consumer.is_browser || ledger.is_done() {
             state.consumers.remove(&subscription);
             self.consumers.remove(&key);
         }
@@ -242,6 +254,16 @@ impl Connection {
             provider.tell(Command::Acknowledge(ack));
         }
         closing
+    }
+
+    /// Forgets a consumer that was closed, once nothing of it is left to be settled.
+    pub(super) fn forget_if_done(&mut self, subscription: SubscriptionId) {
+        let mut state = self.deliveries.lock();
+        let done = state.consumers.get(&subscription).filter(|consumer| consumer.ledger.is_done());
+        if let Some(key) = done.map(|consumer| (consumer.id.session_id, consumer.id.value)) {
+            state.consumers.remove(&subscription);
+            self.consumers.remove(&key);
+        }
     }
 }
 

@@ -11,10 +11,21 @@ use crate::codec::structures as wire;
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     deliveries: BTreeMap<u64, Delivered>,
-    numbers: HashMap<MessageId, u64>,
+    names: HashMap<MessageId, Numbers>,
     epoch: u32,
     /// The highest number that the peer said to have handed to its application.
     handed_over: u64,
+    /// Whether the peer acknowledges nothing, so that nothing is noted.
+    is_of_nothing: bool,
+    /// Whether the consumer is closed, so that nothing more is noted.
+    is_closed: bool,
+}
+
+/// The deliveries of one message id, in their order. A producer that gives an id twice may have both with one consumer.
+#[derive(Debug)]
+struct Numbers {
+    oldest: u64,
+    later: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -26,20 +37,33 @@ struct Delivered {
     transaction: Option<TransactionId>,
 }
 
+impl Numbers {
+    fn iter(&self) -> impl Iterator<Item = u64> {
+        std::iter::once(self.oldest).chain(self.later.iter().copied())
+    }
+}
+
 impl Ledger {
+    /// That of a consumer whose peer acknowledges nothing.
+    pub(super) fn of_nothing() -> Self {
+        Self { is_of_nothing: true, ..Self::default() }
+    }
+
     /// Notes a delivery, under a sequence that is higher than all before.
     pub(super) fn note(&mut self, dispatch: &Dispatch, sequence: i64) {
+        if self.is_of_nothing || self.is_closed {
+            return;
+        }
         if dispatch.epoch != self.epoch {
             // The broker has taken back what was not handed over.
             self.epoch = dispatch.epoch;
-            let taken_back = self.deliveries.split_off(&(self.handed_over + 1));
-            for (number, delivered) in taken_back {
-                self.forget_name(number, &delivered);
-            }
+            self.take_back(self.handed_over);
         }
         let id = dispatch.message.headers().message_id.clone();
         if let Some(id) = &id {
-            self.numbers.insert(id.clone(), dispatch.number);
+            let add = |numbers: &mut Numbers| numbers.later.push(dispatch.number);
+            let first = || Numbers { oldest: dispatch.number, later: Vec::new() };
+            self.names.entry(id.clone()).and_modify(add).or_insert_with(first);
         }
         self.deliveries.insert(dispatch.number, Delivered { id, sequence, transaction: None });
     }
@@ -51,22 +75,38 @@ impl Ledger {
         first: Option<&wire::MessageId>,
         last: Option<&wire::MessageId>,
     ) -> Option<(u64, u64)> {
-        let last = self.number_of(last?)?;
         let first = match first {
-            Some(first) => self.number_of(first).unwrap_or(last),
-            None => self.deliveries.keys().next().copied().unwrap_or(last),
+            Some(first) => self.number_of(first),
+            None => self.deliveries.keys().next().copied(),
         };
-        Some((first.min(last), last))
+        let last = self.find(last?, first.unwrap_or(0))?;
+        Some((first.unwrap_or(last).min(last), last))
     }
 
     /// The number of a message.
     pub(super) fn number_of(&self, id: &wire::MessageId) -> Option<u64> {
-        let known = id.to_core().ok().and_then(|id| self.numbers.get(&id));
-        known.copied().or_else(|| {
+        self.find(id, 0)
+    }
+
+    /// The number of a message. Of several with its id it is the one whose sequence the peer gives back, as it should, or the
+    /// oldest, from this number on, that no transaction has.
+    fn find(&self, id: &wire::MessageId, from: u64) -> Option<u64> {
+        let numbers = self.named(id)?;
+        let is =
+            |number: &u64, what: &dyn Fn(&Delivered) -> bool| self.deliveries.get(number).is_some_and(what);
+        let by_sequence =
+            numbers.iter().find(|number| is(number, &|one| one.sequence == id.broker_sequence_id));
+        let is_free = |number: &u64| *number >= from && is(number, &|one| one.transaction.is_none());
+        by_sequence.or_else(|| numbers.iter().find(is_free)).or(Some(numbers.oldest))
+    }
+
+    fn named(&self, id: &wire::MessageId) -> Option<&Numbers> {
+        let known = id.to_core().ok().and_then(|id| self.names.get(&id));
+        known.or_else(|| {
             // A peer of version 9 has no other words for a producer that has not ActiveMQ's shape.
             let producer = id.producer_id.as_ref()?;
             let sequence = u64::try_from(id.producer_sequence_id).ok()?;
-            self.numbers.get(&MessageId { producer: producer.connection_id.clone(), sequence }).copied()
+            self.names.get(&MessageId { producer: producer.connection_id.clone(), sequence })
         })
     }
 
@@ -124,9 +164,15 @@ impl Ledger {
             .map(|(number, _)| *number)
     }
 
-    /// Whether anything up to this number is not settled, or is with a transaction.
-    pub(super) fn has_up_to(&self, number: u64) -> bool {
-        self.deliveries.range(..=number).next().is_some()
+    /// The consumer is closed: what is above this number goes back, and the rest may still be settled.
+    pub(super) fn close(&mut self, last_handed_over: u64) {
+        self.is_closed = true;
+        self.take_back(last_handed_over);
+    }
+
+    /// Whether the consumer is closed, and nothing of it is left, with a transaction neither.
+    pub(super) fn is_done(&self) -> bool {
+        self.is_closed && self.deliveries.is_empty()
     }
 
     /// The last delivery that has this sequence or a lower one.
@@ -150,11 +196,22 @@ impl Ledger {
         self.handed_over
     }
 
+    /// Forgets what is above a number.
+    fn take_back(&mut self, number: u64) {
+        for (number, delivered) in self.deliveries.split_off(&number.saturating_add(1)) {
+            self.forget_name(number, &delivered);
+        }
+    }
+
     fn forget_name(&mut self, number: u64, delivered: &Delivered) {
-        if let Some(id) = &delivered.id
-            && self.numbers.get(id) == Some(&number)
-        {
-            self.numbers.remove(id);
+        let Some(id) = &delivered.id else { return };
+        let Some(numbers) = self.names.get_mut(id) else { return };
+        if numbers.oldest != number {
+            numbers.later.retain(|other| *other != number);
+        } else if numbers.later.is_empty() {
+            self.names.remove(id);
+        } else {
+            numbers.oldest = numbers.later.remove(0);
         }
     }
 }
@@ -252,6 +309,67 @@ mod tests {
         assert_eq!(ledger.number_of(&id(3)), Some(6));
         assert_eq!(ledger.number_of(&id(4)), None);
         assert_eq!(ledger.number_of(&id(2)), Some(2), "it was handed over");
+    }
+
+    /// The message id 1 under the numbers 1 and 3, and 2 between them.
+    fn twice() -> Ledger {
+        let mut ledger = Ledger::default();
+        for (number, sequence) in [(1, 1), (2, 2), (3, 1)] {
+            ledger.note(&dispatch(number, sequence, 0), 100 + i64::try_from(number).unwrap());
+        }
+        ledger
+    }
+
+    #[test]
+    fn of_two_deliveries_of_one_id_each_is_acknowledged_by_itself() {
+        let with_sequence = |sequence| wire::MessageId { broker_sequence_id: sequence, ..id(1) };
+        let mut ledger = twice();
+        assert_eq!(ledger.number_of(&with_sequence(103)), Some(3));
+        assert_eq!(ledger.range(Some(&with_sequence(101)), Some(&with_sequence(103))), Some((1, 3)));
+        ledger.settle(3, 3);
+        assert_eq!(ledger.number_of(&id(1)), Some(1), "the other one is there still");
+        let mut ledger = twice();
+        ledger.settle(1, 1);
+        assert_eq!(ledger.number_of(&id(1)), Some(3));
+        assert_eq!(ledger.settle(2, 3), 2);
+        assert_eq!((ledger.number_of(&id(1)), ledger.names.len()), (None, 0));
+    }
+
+    #[test]
+    fn of_two_deliveries_of_one_id_a_peer_that_gives_no_sequence_means_the_oldest() {
+        let mut ledger = twice();
+        assert_eq!(ledger.range(Some(&id(1)), Some(&id(1))), Some((1, 1)));
+        assert_eq!(ledger.range(Some(&id(2)), Some(&id(1))), Some((2, 3)));
+        assert_eq!(ledger.range(None, Some(&id(1))), Some((1, 1)));
+        ledger.lock(1, 1, &TransactionId::Local(1));
+        assert_eq!(ledger.number_of(&id(1)), Some(3), "the other one is acknowledged");
+        ledger.lock(3, 3, &TransactionId::Local(1));
+        assert_eq!(ledger.number_of(&id(1)), Some(1));
+    }
+
+    #[test]
+    fn of_a_peer_that_acknowledges_nothing_nothing_is_kept() {
+        let mut ledger = Ledger::of_nothing();
+        for number in 1..=1_000 {
+            ledger.note(&dispatch(number, number, 0), i64::try_from(number).unwrap());
+        }
+        assert_eq!((ledger.deliveries.len(), ledger.names.len()), (0, 0));
+        assert!(!ledger.is_done(), "its consumer is open");
+    }
+
+    #[test]
+    fn a_closed_consumer_keeps_what_it_may_settle_until_that_is_settled() {
+        let mut ledger = ledger();
+        ledger.close(3);
+        assert_eq!((ledger.deliveries.len(), ledger.names.len()), (3, 3));
+        // It was on its way when the consumer was closed.
+        ledger.note(&dispatch(6, 6, 0), 106);
+        let transaction = TransactionId::Local(1);
+        ledger.lock(1, 2, &transaction);
+        ledger.settle(3, 3);
+        assert!(!ledger.is_done());
+        ledger.end(1, 2, &transaction, true);
+        assert_eq!((ledger.is_done(), ledger.names.len()), (true, 0));
     }
 
     #[test]

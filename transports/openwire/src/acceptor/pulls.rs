@@ -12,6 +12,8 @@ pub(super) struct Pulls {
     granted: u32,
     /// Credit that a drain is taking back.
     draining: u32,
+    /// Whether the time of the latest pull is over.
+    is_over: bool,
 }
 
 impl Pulls {
@@ -19,7 +21,8 @@ impl Pulls {
     /// and pulls again has it still.
     pub(super) fn begin(&mut self) -> bool {
         let is_new = self.granted == 0;
-        self.granted = 1;
+        self.granted = self.granted.max(1);
+        self.is_over = false;
         is_new
     }
 
@@ -28,6 +31,7 @@ impl Pulls {
         let is_waiting = self.granted > 0;
         self.draining += self.granted;
         self.granted = 0;
+        self.is_over = true;
         is_waiting
     }
 
@@ -38,6 +42,13 @@ impl Pulls {
         } else {
             self.granted = self.granted.saturating_sub(1);
         }
+    }
+
+    /// The message that came cannot be written, and its credit is free again at the broker. Whether it is too late for the next
+    /// one, so that the credit is to be drained.
+    pub(super) fn undelivered(&mut self) -> bool {
+        self.granted += 1;
+        self.is_over
     }
 
     /// The drain is complete; whether nothing came for it.
@@ -108,6 +119,21 @@ mod tests {
         assert!(pulls.begin());
         pulls.deliver();
         assert!(!pulls.drained());
+    }
+
+    #[test]
+    fn a_pull_whose_message_cannot_be_written_waits_for_the_next_one_or_its_time() {
+        let mut pulls = Pulls::default();
+        pulls.begin();
+        pulls.deliver();
+        assert!(!pulls.undelivered());
+        pulls.deliver();
+        assert!(pulls.begin(), "it had its message");
+        // The message came with the end of its time.
+        assert!(pulls.expire());
+        pulls.deliver();
+        assert!(!pulls.drained());
+        assert!(pulls.undelivered() && pulls.expire() && pulls.drained(), "it is told after all");
     }
 
     #[tokio::test(start_paused = true)]

@@ -137,12 +137,15 @@ impl Connection {
         let open = self.transactions.0.remove(transaction).unwrap_or_default();
         let is_committed = is_commit && spoilt.is_none() && outcome.is_ok();
         let mut state = self.deliveries.lock();
-        for (subscription, first, last) in open.ranges {
-            if let Some(consumer) = state.consumers.get_mut(&subscription) {
-                consumer.ledger.end(first, last, transaction, is_committed);
+        for (subscription, first, last) in &open.ranges {
+            if let Some(consumer) = state.consumers.get_mut(subscription) {
+                consumer.ledger.end(*first, *last, transaction, is_committed);
             }
         }
         drop(state);
+        for (subscription, ..) in open.ranges {
+            self.forget_if_done(subscription);
+        }
         let outcome = match (outcome, spoilt) {
             (Ok(()), Some(reason)) => Err(Refusal::new(
                 JavaException::TransactionRolledBack,

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use corriere_core::provider::{Command, DeliverySink, ProviderConnection, Receipt};
+use corriere_core::provider::{Capabilities, Command, DeliverySink, ProviderConnection, Receipt};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -32,17 +32,19 @@ impl Shared {
 #[derive(Debug)]
 pub(super) struct TcpConnection {
     shared: Arc<Shared>,
+    capabilities: Capabilities,
     task: JoinHandle<()>,
 }
 
 impl TcpConnection {
     /// Has a connection that was accepted read and written.
     pub(super) fn start(peer: Peer, link: Link, sink: Arc<dyn DeliverySink>) -> Self {
+        let capabilities = peer.capabilities();
         let outbox = Arc::new(Outbox::default());
         let state = Mutex::new(State::new(peer, Arc::clone(&outbox), FIRST_COMMAND));
         let shared = Arc::new(Shared { state, changed: Notify::new(), closing: Notify::new() });
         let task = tokio::spawn(run(Arc::clone(&shared), outbox, link, sink));
-        Self { shared, task }
+        Self { shared, capabilities, task }
     }
 
     fn take(&self, command: Command, answer: bool) -> Receipt {
@@ -62,6 +64,10 @@ impl TcpConnection {
 }
 
 impl ProviderConnection for TcpConnection {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
     fn submit(&self, command: Command) -> Receipt {
         self.take(command, true)
     }

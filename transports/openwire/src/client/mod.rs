@@ -55,8 +55,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use corriere_core::provider::{
-    Capabilities, Capability, ConnectOptions, DeliverySink, Provider, ProviderConnection, ProviderError,
-    ProviderScheme,
+    ConnectOptions, DeliverySink, Provider, ProviderConnection, ProviderError, ProviderScheme,
 };
 
 use self::address::Address;
@@ -77,19 +76,6 @@ struct TcpProvider {
 
 #[async_trait]
 impl Provider for TcpProvider {
-    /// What can be had of every peer. Who is there is known once it answers: one of Corriere counts redeliveries too.
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::of(&[
-            Capability::ExplicitCredit,
-            Capability::IndividualAcknowledge,
-            Capability::DupsOkAcknowledge,
-            Capability::Browse,
-            Capability::TemporaryDestinations,
-            Capability::Events,
-            Capability::Authentication,
-        ])
-    }
-
     async fn connect(
         &self,
         options: ConnectOptions,

@@ -9,7 +9,7 @@ use super::error::About;
 use super::state::{Acknowledged, State, Then, unknown};
 use super::subscription::{Run, Subscription};
 use crate::codec::structures::{AckType, MessageAck, Throwable, TransactionId as WireTransactionId};
-use crate::redelivery::Return;
+use crate::redelivery::{self, Return};
 
 /// What the exception is called that a message is condemned with, where the peer is not one of Corriere's.
 const CAUSE: &str = "java.lang.Throwable";
@@ -50,6 +50,11 @@ impl State {
             AckKind::Poison { cause } => {
                 let runs = self.subscription(id)?.settle(first, last);
                 self.condemn(id, &runs, &cause, answer)
+            }
+            AckKind::Undeliverable { reason } => {
+                let runs = self.subscription(id)?.pass_over(first, last);
+                let word = Word { cause: Some(self.undeliverable(&reason)), ..Word::of(AckType::Poison) };
+                self.say(id, &runs, &word, answer)
             }
             AckKind::Redelivered { delay, cause } => {
                 let given_back = self.subscription(id)?.give_back(first, last, delay, &cause, Instant::now());
@@ -100,8 +105,7 @@ impl State {
         let cause = if self.peer.redelivers {
             Return { delay: None, cause: cause.clone() }.to_throwable()
         } else {
-            let text = crate::redelivery::cut(&cause.text);
-            Throwable { class: CAUSE.into(), message: Some(text.into()), ..Throwable::default() }
+            in_java(&cause.text)
         };
         self.say(id, runs, &Word { cause: Some(cause), ..Word::of(AckType::Poison) }, answer)
     }
@@ -141,15 +145,19 @@ impl State {
         self.tell(MessageAck { ack_type: AckType::Standard, message_count: 1, ..ack });
     }
 
-    /// Refuses what the peer sent and nobody can be given, so that it comes to the dead letters and nothing waits behind it.
+    /// Refuses what the peer sent and nobody can be given, so that it comes to the dead letters and nothing waits behind it. Of
+    /// what came before it that says nothing, to ActiveMQ neither.
     pub(super) fn refuse(&mut self, ack: MessageAck, reason: &str) {
-        let cause = Throwable { class: CAUSE.into(), message: Some(reason.into()), ..Throwable::default() };
         self.tell(MessageAck {
             ack_type: AckType::Poison,
             message_count: 1,
-            poison_cause: Some(cause),
+            poison_cause: Some(self.undeliverable(reason)),
             ..ack
         });
+    }
+
+    fn undeliverable(&self, reason: &str) -> Throwable {
+        if self.peer.redelivers { redelivery::undeliverable(reason) } else { in_java(reason) }
     }
 
     /// Removes a subscription that was closed, once nothing of it is left to be settled.
@@ -158,4 +166,10 @@ impl State {
             self.remove_subscription(id, false);
         }
     }
+}
+
+/// The exception that ActiveMQ is told.
+fn in_java(text: &str) -> Throwable {
+    let message = Some(redelivery::cut(text).into());
+    Throwable { class: CAUSE.into(), message, ..Throwable::default() }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use corriere_core::TransactionId;
 use corriere_core::id::{ProducerId, SessionId, SubscriptionId};
-use corriere_core::provider::{Confirmation, Confirmer, Dispatch, Event, ProviderError, Receipt};
+use corriere_core::provider::{
+    Capabilities, Capability, Confirmation, Confirmer, Dispatch, Event, ProviderError, Receipt,
+};
 use tokio::time::Instant;
 
 use super::error::About;
@@ -26,6 +28,22 @@ pub(super) struct Peer {
     pub(super) connection: ConnectionId,
     /// Whether it counts and delays redelivery itself.
     pub(super) redelivers: bool,
+}
+
+impl Peer {
+    /// What can be had of it: redelivery is counted by a broker of Corriere, and names and passwords are checked by ActiveMQ.
+    pub(super) fn capabilities(&self) -> Capabilities {
+        let own = if self.redelivers { Capability::BrokerRedelivery } else { Capability::Authentication };
+        Capabilities::of(&[
+            Capability::ExplicitCredit,
+            Capability::IndividualAcknowledge,
+            Capability::DupsOkAcknowledge,
+            Capability::Browse,
+            Capability::TemporaryDestinations,
+            Capability::Events,
+            own,
+        ])
+    }
 }
 
 /// A command to be written.

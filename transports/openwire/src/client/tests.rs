@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use corriere_core::id::{SessionId, SubscriptionId};
-use corriere_core::provider::{Command, Credit, ProviderError, Subscribe};
+use corriere_core::provider::{Ack, AckKind, Command, Credit, ProviderError, Subscribe};
 use corriere_core::{Destination, Message as CoreMessage, MessageId as CoreMessageId};
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep};
@@ -192,6 +192,35 @@ async fn a_message_that_cannot_be_read_goes_to_the_dead_letters_and_holds_up_not
 }
 
 #[tokio::test]
+async fn of_what_cannot_be_delivered_a_peer_of_our_own_is_told_that_nothing_was_handed_over() {
+    let door = Door::open().await;
+    let mut preferences = Preferences::default();
+    crate::redelivery::announce(&mut preferences.others);
+    let (client, mut peer) = door.take_in(&preferences).await;
+    client.open_session(&mut peer).await;
+    consume(&client, &mut peer, Credit::Explicit).await;
+    peer.say(dispatch(1)).await;
+    let mut unreadable = dispatch(2);
+    unreadable.message.as_mut().unwrap().kind = MessageKind::Blob;
+    peer.say(unreadable).await;
+    let condemned = |ack: Structure| match ack {
+        Structure::MessageAck(ack) => {
+            assert_eq!((ack.ack_type, ack.message_count), (AckType::Poison, 1));
+            let sequence = ack.first_message_id.unwrap().producer_sequence_id;
+            (sequence, crate::redelivery::condemnation(ack.poison_cause.as_ref()))
+        }
+        other => panic!("no acknowledgement: {other:?}"),
+    };
+    let (sequence, kind) = condemned(peer.next().await);
+    assert!(sequence == 2 && matches!(kind, AckKind::Undeliverable { .. }), "{sequence}: {kind:?}");
+    // And what who uses the client cannot give on.
+    let kind = AckKind::Undeliverable { reason: "too large".into() };
+    let ack = Ack { subscription: SUBSCRIPTION, first: 1, last: 1, kind: kind.clone(), transaction: None };
+    client.connection.tell(Command::Acknowledge(ack));
+    assert_eq!(condemned(peer.next().await), (1, kind));
+}
+
+#[tokio::test]
 async fn what_a_browser_was_shown_by_a_peer_of_our_own_is_kept_nowhere() {
     let door = Door::open().await;
     let mut preferences = Preferences::default();
@@ -249,8 +278,8 @@ async fn waking_up_for_a_redelivery_does_not_make_silence_shorter() {
         if let Some(number) = last.filter(|number| *number > failed) {
             failed = number;
             let cause = corriere_core::provider::Cause::failure("no");
-            let kind = corriere_core::provider::AckKind::Redelivered { delay: None, cause };
-            client.connection.tell(Command::Acknowledge(corriere_core::provider::Ack {
+            let kind = AckKind::Redelivered { delay: None, cause };
+            client.connection.tell(Command::Acknowledge(Ack {
                 subscription: SUBSCRIPTION,
                 first: number,
                 last: number,
