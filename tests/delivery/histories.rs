@@ -30,7 +30,9 @@ fn no_history_breaks_a_rule_of_delivery() {
     let start = Instant::now();
     for case in 0..asked.unwrap_or(DEFAULT_CASES) {
         if asked.is_none() && start.elapsed() > TIME {
-            break;
+            // On a slow machine; what so few of them come to is chance.
+            println!("seed {seed}: {case} histories in {TIME:?}");
+            return;
         }
         play_one(seed, case, &reach);
     }
