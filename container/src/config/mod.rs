@@ -6,6 +6,8 @@ mod environment;
 mod error;
 mod key_path;
 mod lines;
+#[cfg(all(feature = "embedded", feature = "openwire"))]
+mod listen;
 mod origin;
 mod placeholder;
 mod reading;
@@ -17,6 +19,8 @@ pub use destinations::{Destinations, UnknownDestination};
 pub use document::Document;
 pub use error::{ConfigError, Origin, Place};
 pub(crate) use error::{Problems, known_names, unknown_name};
+#[cfg(all(feature = "embedded", feature = "openwire"))]
+pub(crate) use listen::why_not_listened_on;
 pub(crate) use origin::hidden_within;
 pub use reading::{Setting, WithoutEffect};
 pub use tables::{

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::address::{BindError, ListenAddress, Options};
+use super::address::{BindError, ListenAddress, Options, not_loopback};
 use super::advisories::Advisor;
 use super::connection::serve;
 use super::ending::refuse;
@@ -67,6 +67,9 @@ pub(super) struct Shared {
 /// many has to ask again, a second later, and then every two and four.
 const BACKLOG: u32 = 5_000;
 
+/// How many bytes a frame may have before the peer is known: what introduces it is small. No address may allow less later.
+pub(super) const FIRST_FRAMES: usize = 64 * 1024;
+
 /// How many peers may be told at once that there are too many; more are not told.
 const REFUSED_AT_ONCE: usize = 64;
 
@@ -87,8 +90,8 @@ impl Acceptor {
         let ListenAddress { url, target, options: mut address } = ListenAddress::parse(url)?;
         let failed = |error| BindError::Io { url: url.clone(), error };
         let candidates: Vec<SocketAddr> = lookup_host(&target).await.map_err(failed)?.collect();
-        if let Some(outside) = candidates.iter().find(|candidate| !candidate.ip().is_loopback()) {
-            return Err(BindError::NotLoopback { url, address: *outside });
+        if let Some(refused) = not_loopback(&url, &candidates) {
+            return Err(refused);
         }
         let listener = listen(&candidates).map_err(failed)?;
         let local_address = listener.local_addr().map_err(failed)?;
@@ -109,6 +112,13 @@ impl Acceptor {
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Ok(Self { shared, local_address, accepting: Mutex::new(Some(accepting)) })
+    }
+
+    /// All that is wrong with a URL to listen on, as far as that can be said without listening and without asking for its
+    /// host; nothing where it is right.
+    #[must_use]
+    pub fn mistakes(url: &str) -> Vec<BindError> {
+        ListenAddress::mistakes(url)
     }
 
     /// Where it listens, with the port that it has.
