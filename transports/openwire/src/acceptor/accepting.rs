@@ -9,7 +9,7 @@ use corriere_core::ConnectionId;
 use corriere_core::provider::Provider;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
 use tokio::sync::{Mutex, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::address::{BindError, ListenAddress, Options, not_loopback};
@@ -18,6 +18,7 @@ use super::connection::serve;
 use super::ending::refuse;
 use super::parking::Bounds;
 use super::registry::Registry;
+use crate::link::{FrameRoom, SMALL};
 use crate::redelivery;
 
 /// How an acceptor treats its peers, where its address does not say so.
@@ -31,6 +32,9 @@ pub struct AcceptorOptions {
     pub farewell: Duration,
     /// How long a stop waits for what is still to be written.
     pub flush: Duration,
+    /// Bytes of large frames, of more than 64 KiB, that all peers together may have begun to send. Beyond that the next one
+    /// waits; one of the largest size that the address allows has room in any case.
+    pub unfinished: usize,
 }
 
 impl Default for AcceptorOptions {
@@ -40,6 +44,7 @@ impl Default for AcceptorOptions {
             bounds: Bounds::default(),
             farewell: Duration::from_secs(2),
             flush: Duration::from_millis(500),
+            unfinished: 128 * 1024 * 1024,
         }
     }
 }
@@ -60,6 +65,8 @@ pub(super) struct Shared {
     pub(super) address: Options,
     pub(super) advisor: Advisor,
     pub(super) registry: Arc<Registry>,
+    /// Where the large frames of all peers arrive.
+    pub(super) frame_room: FrameRoom,
     pub(super) stopping: watch::Sender<bool>,
 }
 
@@ -68,7 +75,7 @@ pub(super) struct Shared {
 const BACKLOG: u32 = 5_000;
 
 /// How many bytes a frame may have before the peer is known: what introduces it is small. No address may allow less later.
-pub(super) const FIRST_FRAMES: usize = 64 * 1024;
+pub(super) const FIRST_FRAMES: usize = SMALL;
 
 /// How many peers may be told at once that there are too many; more are not told.
 const REFUSED_AT_ONCE: usize = 64;
@@ -102,12 +109,14 @@ impl Acceptor {
             Arc::clone(&options.broker_name),
             &format!("tcp://{local_address}"),
         );
+        let frame_room = FrameRoom::new(options.unfinished, address.preferences.maximum_frame_size);
         let shared = Arc::new(Shared {
             provider,
             options,
             address,
             advisor,
             registry: Arc::default(),
+            frame_room,
             stopping: watch::Sender::new(false),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
@@ -189,7 +198,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         tokio::select! {
             biased;
             () = told_to_stop(&mut stopping) => break,
-            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            Some(ended) = connections.join_next(), if !connections.is_empty() => ended_in_order(ended),
             Some(_) = refused.join_next(), if !refused.is_empty() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
@@ -210,10 +219,21 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
     drop(listener);
     refused.abort_all();
-    let all = async { while connections.join_next().await.is_some() {} };
+    let all = async {
+        while let Some(ended) = connections.join_next().await {
+            ended_in_order(ended);
+        }
+    };
     // Each connection keeps to this by itself: once for what still comes, once for what is to be written.
     if timeout(shared.options.flush.saturating_mul(2), all).await.is_err() {
         connections.shutdown().await;
+    }
+}
+
+/// Says when the task of a connection has not.
+fn ended_in_order(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a connection has ended by a panic, which is a mistake in this broker");
     }
 }
 
