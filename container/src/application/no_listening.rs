@@ -18,7 +18,6 @@ impl Listening {
     }
 
     #[expect(clippy::unused_async, reason = "listening takes time")]
-    #[expect(clippy::unnecessary_wraps, reason = "listening may fail")]
     pub(super) async fn start(_table: &BrokerTable, _broker: &Broker) -> Result<Self, Error> {
         Ok(Self)
     }

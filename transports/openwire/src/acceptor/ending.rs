@@ -127,17 +127,21 @@ impl Connection {
         }
         self.leave(lets_sends_wait);
         self.close_ears();
-        let rest = async {
-            while writer.join_next().await.is_some() {}
-            if is_sent_away {
-                reader.discard().await;
-            }
+        let closing = async move {
+            let rest = async {
+                while writer.join_next().await.is_some() {}
+                if is_sent_away {
+                    reader.discard().await;
+                }
+            };
+            // Whether the peer has read it all is its own affair.
+            let _ = timeout(farewell, rest).await;
         };
-        // Whether the peer has read it all is its own affair.
-        let _ = timeout(farewell, rest).await;
-        drop((reader, writer));
-        self.wait_for_sends(&mut stopping).await;
-        self.lost.say(peer);
+        let waiting = async {
+            self.wait_for_sends(&mut stopping).await;
+            self.lost.say(peer);
+        };
+        tokio::join!(closing, waiting);
     }
 
     /// Takes nothing more for the peer.
@@ -313,4 +317,22 @@ async fn say_and_close(
     };
     // Whether it was read is for the peer to know.
     let _ = timeout(shared.options.farewell, saying).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_of_the_task_that_writes_is_no_goodbye() {
+        let mut writer: JoinSet<Result<(), LinkError>> = JoinSet::new();
+        writer.spawn(async { panic!("it cannot write {}", 7) });
+        let Ending::Panicked(error) = Ending::of_writing(writer.join_next().await.unwrap()) else {
+            panic!("it is another ending");
+        };
+        assert!(error.to_string().contains("it cannot write 7"), "{error}");
+        writer.spawn(async { Err(LinkError::Closed) });
+        let ending = Ending::of_writing(writer.join_next().await.unwrap());
+        assert!(matches!(ending, Ending::Unheard(LinkError::Closed)));
+    }
 }

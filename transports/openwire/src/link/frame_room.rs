@@ -66,17 +66,18 @@ impl FramePlace {
         Self { room, state: State::Outside }
     }
 
-    /// Has a place for a frame of this size, after waiting for it. Dropping the future loses neither the place nor the turn.
-    pub(crate) async fn enter(&mut self, size: usize) {
+    /// Has a place for a frame of this size, after waiting for it; whether it has it only now. Dropping the future loses
+    /// neither the place nor the turn.
+    pub(crate) async fn enter(&mut self, size: usize) -> bool {
         if let State::Outside = self.state {
             let (units, count) = (Arc::clone(&self.room.units), units(size).min(self.room.all));
             // Nobody closes the semaphore.
             self.state = State::Waiting(Box::pin(async move { units.acquire_many_owned(count).await.ok() }));
         }
-        if let State::Waiting(waiting) = &mut self.state {
-            let units = waiting.await;
-            self.state = State::Inside { _units: units, since: Instant::now() };
-        }
+        let State::Waiting(waiting) = &mut self.state else { return false };
+        let units = waiting.await;
+        self.state = State::Inside { _units: units, since: Instant::now() };
+        true
     }
 
     /// Gives up the place: the frame is complete.

@@ -75,8 +75,10 @@ impl<R: AsyncRead + Unpin> CommandReader<R> {
             if let Some(place) = &mut self.place
                 && let Some((size, received)) = self.frames.unfinished()
                 && received >= SMALL
+                && place.enter(size).await
             {
-                place.enter(size).await;
+                // The silence before was ours.
+                self.heard = Instant::now();
             }
             let deadline = self.deadline();
             self.frames.reserve(READ);
