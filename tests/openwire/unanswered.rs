@@ -21,8 +21,12 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A broker that is full, and a peer that holds one of the three messages that fill it.
 async fn full() -> (Server, Peer, MessageDispatch) {
+    full_with(AcceptorOptions::default()).await
+}
+
+async fn full_with(options: AcceptorOptions) -> (Server, Peer, MessageDispatch) {
     let settings = Settings { memory_limit: 40_000, send_deadline: DEADLINE, ..settings() };
-    let server = Server::with("", settings, AcceptorOptions::default()).await;
+    let server = Server::with("", settings, options).await;
     let mut peer = server.client().await;
     peer.send_first(&queue("orders"), &[]).await;
     peer.consumer((1, 1), &queue("orders"), 1).await;
@@ -39,12 +43,17 @@ async fn waiting(server: &Server) -> Peer {
     let mut peer = server.client().await;
     peer.send_first(&queue("orders"), &["in its hands"]).await;
     peer.consumer((1, 1), &queue("prices"), 1).await;
+    park(&mut peer).await;
+    peer
+}
+
+/// Sends two messages for which there is no room.
+async fn park(peer: &mut Peer) {
     for _ in 0..2 {
         let message = peer.text(&queue("orders"), &"y".repeat(10_000), false);
         peer.tell(message).await;
     }
     peer.request(FlushCommand::default()).await;
-    peer
 }
 
 /// Makes room, and waits until the two messages are there.
@@ -141,6 +150,27 @@ async fn past_the_deadline_the_log_names_what_a_peer_sent_that_is_gone() {
     server.until("it is said", |_| logged_of(address).iter().any(|line| line.contains(&named))).await;
     let said: Vec<_> = logged_of(address).into_iter().filter(|line| line.contains("are lost")).collect();
     assert!(said.len() == 1 && said[0].contains("count=2") && said[0].contains("waited 30s"), "{said:?}");
+}
+
+#[tokio::test]
+async fn of_peers_that_are_gone_no_more_waits_than_there_is_room_for_them() {
+    log();
+    let (server, mut other, dispatch) =
+        full_with(AcceptorOptions { outliving: 25_000, ..AcceptorOptions::default() }).await;
+    let (mut one, mut another) = (server.client().await, server.client().await);
+    for peer in [&mut one, &mut another] {
+        peer.send_first(&queue("prices"), &[]).await;
+    }
+    park(&mut one).await;
+    park(&mut another).await;
+    let address = another.stream.local_addr().unwrap();
+    drop(one);
+    server.until_still(|| ()).await;
+    drop(another);
+    let is_said =
+        || logged_of(address).iter().any(|line| line.contains("are lost") && line.contains("count=2"));
+    server.until("it is said", |_| is_said()).await;
+    two_more(&server, &mut other, &dispatch).await;
 }
 
 #[tokio::test]

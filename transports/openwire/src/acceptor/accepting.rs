@@ -8,7 +8,7 @@ use std::time::Duration;
 use corriere_core::ConnectionId;
 use corriere_core::provider::Provider;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
@@ -35,6 +35,9 @@ pub struct AcceptorOptions {
     /// Bytes of large frames, of more than 64 KiB, that all peers together may have begun to send. Beyond that the next one
     /// waits; one of the largest size that the address allows has room in any case.
     pub unfinished: usize,
+    /// Bytes of sends that may wait for room in the broker when their peers are gone, of all those together. Beyond that they
+    /// are refused when the connection ends, and the log names them.
+    pub outliving: usize,
 }
 
 impl Default for AcceptorOptions {
@@ -45,6 +48,7 @@ impl Default for AcceptorOptions {
             farewell: Duration::from_secs(2),
             flush: Duration::from_millis(500),
             unfinished: 128 * 1024 * 1024,
+            outliving: 16 * 1024 * 1024,
         }
     }
 }
@@ -67,6 +71,8 @@ pub(super) struct Shared {
     pub(super) registry: Arc<Registry>,
     /// Where the large frames of all peers arrive.
     pub(super) frame_room: FrameRoom,
+    /// Bytes for sends of peers that are gone.
+    pub(super) outliving: Arc<Semaphore>,
     pub(super) stopping: watch::Sender<bool>,
 }
 
@@ -110,6 +116,7 @@ impl Acceptor {
             &format!("tcp://{local_address}"),
         );
         let frame_room = FrameRoom::new(options.unfinished, address.preferences.maximum_frame_size);
+        let outliving = Arc::new(Semaphore::new(options.outliving.min(Semaphore::MAX_PERMITS)));
         let shared = Arc::new(Shared {
             provider,
             options,
@@ -117,6 +124,7 @@ impl Acceptor {
             advisor,
             registry: Arc::default(),
             frame_room,
+            outliving,
             stopping: watch::Sender::new(false),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));

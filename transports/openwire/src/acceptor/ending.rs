@@ -7,7 +7,7 @@ use corriere_core::provider::Command;
 use futures_util::StreamExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
@@ -125,7 +125,8 @@ impl Connection {
             self.refuse_all(&refusal);
             self.take_acknowledgements(&mut reader, &refusal, Instant::now() + farewell).await;
         }
-        self.leave(lets_sends_wait);
+        let outliving = self.sends_may_wait().filter(|_| lets_sends_wait);
+        self.leave(outliving.is_some());
         self.close_ears();
         let closing = async move {
             let rest = async {
@@ -139,6 +140,7 @@ impl Connection {
         };
         let waiting = async {
             self.wait_for_sends(&mut stopping).await;
+            drop(outliving);
             self.lost.say(peer);
         };
         tokio::join!(closing, waiting);
@@ -221,11 +223,18 @@ impl Connection {
         }
     }
 
+    /// The place of sends that wait for room and would come to nothing with the connection, where there are any and there is
+    /// such a place.
+    fn sends_may_wait(&self) -> Option<OwnedSemaphorePermit> {
+        let bytes = u32::try_from(self.under_way.bytes()).ok().filter(|_| self.awaited > 0)?;
+        Arc::clone(&self.shared.outliving).try_acquire_many_owned(bytes).ok()
+    }
+
     /// Ends the provider's side, or all of it but the connection, where sends wait that would come to nothing with that. Of a
     /// peer that has not closed its connection, the oldest message of each consumer that was not acknowledged counts as
     /// delivered.
-    fn leave(&mut self, lets_sends_wait: bool) {
-        if lets_sends_wait && self.awaited > 0 && (self.is_closed || self.close_all(UNKNOWN).is_ok()) {
+    fn leave(&mut self, sends_wait: bool) {
+        if sends_wait && (self.is_closed || self.close_all(UNKNOWN).is_ok()) {
             return;
         }
         if let Some(introduced) = self.introduced.take()

@@ -58,6 +58,11 @@ impl UnderWay {
         }
     }
 
+    /// All that is held, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.parked + self.unanswered
+    }
+
     /// Whether the peer has sent more, without waiting, than it may have waiting.
     pub(super) fn is_parked_full(&self, bounds: Bounds) -> bool {
         self.parked > bounds.parked
