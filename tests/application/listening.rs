@@ -56,9 +56,37 @@ async fn an_address_that_others_can_reach_or_that_is_none_is_refused() {
     ] {
         let config = format!("[broker]\nname = \"refused-address\"\nlisten = [\"{url}\"]");
         let said = refused(application(&config).listeners([])).await;
-        assert!(said[0].starts_with("`broker.listen` (config.toml:3:10): "), "{}", said[0]);
+        assert!(said[0].starts_with("`broker.listen` (config.toml:3:12): "), "{}", said[0]);
         assert!(said[0].contains(part) && said[0].contains(url.split('?').next().unwrap()), "{}", said[0]);
     }
+}
+
+#[tokio::test]
+async fn all_addresses_are_checked_before_the_broker_starts_and_with_all_else_that_is_wrong() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = format!(
+        "[broker]\nname = \"unstarted\"\ndata_directory = {:?}\nlisten = [\"tcp://127.0.0.1:0\", \"tpc://127.0.0.1:0\", \
+         \"tcp://127.0.0.1:0?maximumConnections=0&wireFormat.maxFrameSize=1\", \"tcp://[::]:0\"]\n\
+         [templates.t]\nconnection_factory = \"none\"",
+        directory.path()
+    );
+    assert!(application(&config).listeners([]).check().is_err(), "a check says it too");
+    let said = refused(application(&config).listeners([])).await;
+    let expected = [
+        "`templates.t.connection_factory` (config.toml:6:22): there is no connection factory `none`",
+        "`broker.listen` (config.toml:4:33): `tpc://127.0.0.1:0` is no address to listen on, as its scheme is `tpc`; \
+         did you mean `tcp://127.0.0.1:0`?",
+        "`broker.listen` (config.toml:4:54): `tcp://127.0.0.1:0`: option `maximumConnections` is `0`; expected a number \
+         of connections above 0",
+        "`broker.listen` (config.toml:4:54): `tcp://127.0.0.1:0`: option `wireFormat.maxFrameSize` is `1`; expected a \
+         number of bytes from 65536 up",
+        "`broker.listen` (config.toml:4:122): `tcp://[::]:0` can be reached from other machines",
+    ];
+    assert_eq!(said.len(), expected.len(), "{said:#?}");
+    for (said, expected) in said.iter().zip(expected) {
+        assert!(said.starts_with(expected), "{said}");
+    }
+    assert_eq!(directory.path().read_dir().unwrap().count(), 0, "nothing was started");
 }
 
 #[tokio::test]
@@ -81,7 +109,11 @@ async fn what_is_wrong_with_an_address_from_the_environment_is_said_without_it()
     let taken = format!("tcp://{}", port.local_addr().unwrap());
     let option = |option: &str| format!("tcp://127.0.0.1:0?{option}");
     for (value, part) in [
-        ("tpc://127.0.0.1:0".to_owned(), "; expected addresses such as `tcp://127.0.0.1:61616`"),
+        ("127.0.0.1:0".to_owned(), "; expected addresses such as `tcp://127.0.0.1:61616`"),
+        (
+            "tpc://127.0.0.1:0".to_owned(),
+            "; an address has a scheme that is not listened on; did you mean `tcp`?",
+        ),
         ("tcp://0.0.0.0:0".to_owned(), "; an address can be reached from other machines, "),
         (taken, "; nobody can listen there: "),
         (option("maximumConections=1"), "has an unknown option; did you mean `maximumConnections`?"),
@@ -92,7 +124,7 @@ async fn what_is_wrong_with_an_address_from_the_environment_is_said_without_it()
         ),
         (
             option("maximumConnections=many"),
-            "; option `maximumConnections` should be a number of connections",
+            "; option `maximumConnections` should be a number of connections above 0",
         ),
     ] {
         let document = document.clone().with_environment([("ADDRESS", value.as_str())]);

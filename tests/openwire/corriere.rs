@@ -13,7 +13,8 @@ use corriere_openwire::structures::{
 use crate::peer::{Peer, queue, sequence_of};
 use crate::server::Server;
 
-async fn corriere(server: &Server) -> Peer {
+/// A peer of Corriere that has introduced itself.
+pub(crate) async fn corriere(server: &Server) -> Peer {
     let mut preferences = Preferences::default();
     redelivery::announce(&mut preferences.others);
     let (mut peer, agreement) = Peer::greet_with(server.acceptor.local_address(), &preferences).await;

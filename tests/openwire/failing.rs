@@ -1,6 +1,6 @@
 //! What is refused, and how that is said to one who does not wait for an answer.
 
-use corriere_core::Message;
+use corriere_core::{DestinationKind, Message};
 use corriere_openwire::negotiation::Preferences;
 use corriere_openwire::structures::{
     self as wire, BrokerInfo, ConnectionControl, ConsumerControl, ConsumerInfo, ControlCommand,
@@ -8,6 +8,7 @@ use corriere_openwire::structures::{
     ProducerInfo, Response,
 };
 
+use crate::log::{log, logged_of};
 use crate::peer::{Peer, queue, topic};
 use crate::server::Server;
 
@@ -100,6 +101,32 @@ async fn what_a_consumer_cannot_have_is_refused_by_name() {
         ..Default::default()
     };
     assert_eq!(peer.refused(producer).await.0, "javax.jms.InvalidDestinationException");
+}
+
+#[tokio::test]
+async fn that_consumers_of_a_connection_are_refused_is_said_once_in_the_log() {
+    log();
+    let server = Server::start().await;
+    let mut peer = server.peer().await;
+    let address = peer.stream.local_addr().unwrap();
+    let client_id = Some("billing".into());
+    peer.request(wire::ConnectionInfo { client_id, ..peer.introduction() }).await;
+    peer.session(1).await;
+    for value in 1..=3 {
+        let plain = peer.consumer_info((1, value), &queue("orders"), 10);
+        peer.refused(ConsumerInfo { selector: Some("a = 1".into()), ..plain }).await;
+        // What only the broker refuses, too.
+        let foreign = wire::Destination::new(DestinationKind::TemporaryQueue, "ID:elsewhere:1:1");
+        peer.refused(peer.consumer_info((1, value), &foreign, 10)).await;
+    }
+    let logged = logged_of(address);
+    let [line] = logged.as_slice() else { panic!("{logged:?}") };
+    let consumer = format!("consumer={}:1:1 ", peer.connection.value);
+    for part in
+        ["WARN", "client_id=\"billing\"", &consumer, "destination=orders", "selectors are not offered yet"]
+    {
+        assert!(line.contains(part), "{part}: {line}");
+    }
 }
 
 #[tokio::test]

@@ -1,8 +1,5 @@
 //! Who is not spoken to, and what they are told.
 
-use std::io::Write;
-use std::net::SocketAddr;
-use std::sync::{Mutex, Once};
 use std::time::Duration;
 
 use corriere_openwire::acceptor::AcceptorOptions;
@@ -13,6 +10,7 @@ use corriere_openwire::{Structure, redelivery};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
+use crate::log::{log, logged, logged_of};
 use crate::peer::{Peer, queue, words};
 use crate::server::{Server, settings};
 
@@ -125,41 +123,6 @@ async fn a_silent_peer_is_closed_and_one_that_keeps_its_word_is_not() {
     tokio::join!(silent, speaking);
 }
 
-/// What was logged at all, by whichever test.
-static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
-
-struct Log;
-
-impl Write for Log {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        LOG.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-/// From here on warnings are in [`LOG`].
-fn log() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let subscriber = tracing_subscriber::fmt()
-            .with_ansi(false)
-            .with_max_level(tracing::Level::WARN)
-            .with_writer(|| Log);
-        tracing::subscriber::set_global_default(subscriber.finish()).unwrap();
-    });
-}
-
-/// What was logged of a peer.
-fn logged_of(peer: SocketAddr) -> Vec<String> {
-    let log = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
-    let of_peer = format!("peer={peer} ");
-    log.lines().filter(|line| line.contains(&of_peer)).map(str::to_owned).collect()
-}
-
 #[tokio::test]
 async fn a_refused_peer_is_named_in_the_log() {
     log();
@@ -232,7 +195,7 @@ async fn within_few_file_descriptors() {
     }
     // It tries ten times a second. Where it is slower, what would be said again is not caught; nobody fails for it.
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let log = String::from_utf8(LOG.lock().unwrap().clone()).unwrap();
+    let log = logged();
     assert_eq!(log.matches("no connection can be accepted").count(), 1, "{log}");
     drop(peers);
     server.client().await;

@@ -15,11 +15,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use crate::server::Server;
+
 /// Beyond this a test hangs.
 const HANG: Duration = Duration::from_secs(120);
-
-/// How long nothing is waited for from an acceptor that does not read. One that is slower is not caught; nobody fails for it.
-const NOTHING: Duration = Duration::from_millis(30);
 
 /// A socket and what was agreed on.
 #[derive(Debug)]
@@ -126,9 +125,10 @@ impl Peer {
         self.early.is_empty()
     }
 
-    /// Whether nothing comes for a while, where nothing can be asked as it would not be read.
-    pub(crate) async fn is_not_read(&mut self) -> bool {
-        self.early.is_empty() && timeout(NOTHING, self.read()).await.is_err()
+    /// Whether nothing comes, where nothing can be asked as it would not be read.
+    pub(crate) async fn is_not_read(&mut self, server: &Server) -> bool {
+        server.until_still(|| ()).await;
+        self.early.is_empty() && timeout(Duration::ZERO, self.read()).await.is_err()
     }
 
     /// Reads until the socket is closed, and returns what came.
@@ -198,6 +198,16 @@ impl Peer {
         match self.answer(id).await {
             Structure::ExceptionResponse(response) => words(response.exception),
             answer => panic!("it is not refused: {answer:?}"),
+        }
+    }
+
+    /// Sends a command that is refused, or finds the connection closed.
+    pub(crate) async fn refused_or_gone(&mut self, command: impl Into<Structure>) {
+        let id = self.begin(command).await;
+        while let Some(structure) = self.read().await {
+            if matches!(&structure, Structure::ExceptionResponse(response) if response.correlation_id == id) {
+                return;
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use corriere_broker::store::MemoryStore;
 use corriere_broker::{Broker, Counts, Settings};
 use corriere_core::{Clock, Destination, RedeliveryPolicy, Timestamp};
 use corriere_openwire::acceptor::{Acceptor, AcceptorOptions};
-use corriere_openwire::structures as wire;
+use corriere_openwire::structures::{self as wire, FlushCommand};
 
 use crate::peer::Peer;
 
@@ -73,6 +73,24 @@ impl Server {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         panic!("{what} never came");
+    }
+
+    /// Waits until nothing more happens, and returns what is then: until it has stayed the same over many commands of another
+    /// peer. The acceptor has this thread too, and takes them in turn with all else that it could read or write.
+    pub(crate) async fn until_still<T: PartialEq>(&self, mut watched: impl FnMut() -> T) -> T {
+        let mut other = self.client().await;
+        let mut last = watched();
+        let mut since = 0;
+        for _ in 0..100_000 {
+            other.request(FlushCommand::default()).await;
+            let now = watched();
+            since = if now == last { since + 1 } else { 0 };
+            last = now;
+            if since == 50 {
+                return last;
+            }
+        }
+        panic!("it goes on and on");
     }
 
     /// Waits until so many messages of a destination are pending, and none is in flight.

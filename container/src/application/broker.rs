@@ -15,7 +15,7 @@ use corriere_core::provider::ProviderError;
 
 use super::Error;
 use super::listening::Listening;
-use crate::config::{BrokerTable, DeadLetterKind, Preset, StoreTable};
+use crate::config::{BrokerTable, DeadLetterKind, Preset, Problems, StoreTable};
 
 /// Files of the journal consist of whole pages.
 const PAGE: u64 = 4096;
@@ -32,6 +32,11 @@ impl Embedded {
     /// One that listens nowhere.
     pub(super) fn of(broker: Broker) -> Self {
         Self { listening: None, broker }
+    }
+
+    /// Says what is wrong with the table, as far as that can be said before it starts.
+    pub(super) fn check(table: &BrokerTable, problems: &mut Problems) {
+        Listening::check(table, problems);
     }
 
     pub(super) async fn start(table: &BrokerTable, clock: Clock) -> Result<Self, Error> {

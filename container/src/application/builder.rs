@@ -188,6 +188,9 @@ impl ApplicationBuilder {
                 problems.push(error);
             }
         }
+        if let Some(table) = &configuration.broker {
+            broker::Embedded::check(table, &mut problems);
+        }
         problems.into_result((configuration, plan))
     }
 

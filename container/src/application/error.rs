@@ -5,8 +5,6 @@ use std::fmt;
 
 use corriere_core::client::UrlError;
 use corriere_core::provider::ProviderError;
-#[cfg(all(feature = "embedded", feature = "openwire"))]
-use corriere_core::url_option::UrlOptionError;
 use corriere_core::{DestinationError, MessageError};
 #[cfg(all(feature = "embedded", feature = "openwire"))]
 use corriere_openwire::acceptor::BindError;
@@ -15,6 +13,8 @@ use corriere_templates::{ConversionError, TemplateError};
 use crate::beans::BeanError;
 #[cfg(feature = "embedded")]
 use crate::config::Place;
+#[cfg(all(feature = "embedded", feature = "openwire"))]
+use crate::config::why_not_listened_on;
 use crate::config::{ConfigError, UnknownDestination};
 use crate::containers::ContainerError;
 use crate::listener::{AcknowledgeError, ConcurrencyError};
@@ -53,19 +53,12 @@ pub enum Error {
     BrokerFailed(#[source] ProviderError),
     /// The embedded broker cannot listen where it should.
     #[cfg(all(feature = "embedded", feature = "openwire"))]
-    #[error("{place}{}", refusal(place, error))]
+    #[error("{place}{}", why_not_listened_on(place, error))]
     Listen {
         /// The key that has the address.
         place: Place,
         /// The address, and why not. No `source`, as that would be shown whatever the environment holds.
         error: Box<BindError>,
-    },
-    /// The embedded broker should listen, and this program is built without what clients would speak.
-    #[cfg(all(feature = "embedded", not(feature = "openwire")))]
-    #[error("{place} asks the broker to listen; this program is built without the feature `openwire`")]
-    NoOpenWire {
-        /// The key that has the addresses.
-        place: Place,
     },
     /// There is a table `[broker]`, and this program is built without a broker.
     #[cfg(not(feature = "embedded"))]
@@ -95,44 +88,6 @@ pub enum Error {
     /// A second signal came while the application was stopping.
     #[error("stopped by a second signal before everything had ended")]
     Interrupted,
-}
-
-/// Why an address is not listened on, to follow its key.
-#[cfg(all(feature = "embedded", feature = "openwire"))]
-fn refusal(place: &Place, error: &BindError) -> String {
-    match place.hidden() {
-        None => format!(": {error}"),
-        Some(hidden) => format!(" is {hidden}; {}", refusal_unseen(error)),
-    }
-}
-
-/// What is wrong with an address, without anything that stands in it.
-#[cfg(all(feature = "embedded", feature = "openwire"))]
-fn refusal_unseen(error: &BindError) -> String {
-    match error {
-        BindError::Options(error) => option_unseen(error),
-        BindError::NotLoopback { .. } => {
-            "an address can be reached from other machines, and this broker has no users yet; expected a loopback \
-             address such as `tcp://127.0.0.1:61616`"
-                .to_owned()
-        }
-        BindError::Io { error, .. } => format!("nobody can listen there: {error}"),
-        _ => "expected addresses such as `tcp://127.0.0.1:61616`".to_owned(),
-    }
-}
-
-#[cfg(all(feature = "embedded", feature = "openwire"))]
-fn option_unseen(error: &UrlOptionError) -> String {
-    match error {
-        UrlOptionError::Unknown { nearest: Some(nearest), .. } => {
-            format!("an address has an unknown option; did you mean `{nearest}`?")
-        }
-        UrlOptionError::Twice { option, .. } => {
-            format!("an address has the option `{option}` twice; expected it once")
-        }
-        UrlOptionError::Value { option, expected, .. } => format!("option `{option}` should be {expected}"),
-        _ => "an address has an unknown option".to_owned(),
-    }
 }
 
 // Boxed, as an error should not make every `Result` large.

@@ -6,7 +6,7 @@ use corriere_broker::Broker;
 use corriere_openwire::acceptor::{Acceptor, AcceptorOptions};
 
 use super::Error;
-use crate::config::BrokerTable;
+use crate::config::{BrokerTable, ConfigError, Problems};
 
 /// The acceptors of a broker; dropping them ends them without a word to their clients.
 #[derive(Debug, Default)]
@@ -15,6 +15,19 @@ pub(super) struct Listening {
 }
 
 impl Listening {
+    /// Says what is wrong with the addresses, as far as that can be said before there is a broker.
+    pub(super) fn check(table: &BrokerTable, problems: &mut Problems) {
+        let Some(listen) = &table.listen else { return };
+        for address in &listen.value {
+            for error in Acceptor::mistakes(address) {
+                problems.push(ConfigError::Listen {
+                    place: listen.place.within(address),
+                    error: Box::new(error),
+                });
+            }
+        }
+    }
+
     /// Listens wherever the table says. When it cannot somewhere, it does nowhere.
     pub(super) async fn start(table: &BrokerTable, broker: &Broker) -> Result<Self, Error> {
         let mut listening = Self::default();

@@ -6,13 +6,15 @@ use std::future::pending;
 use corriere_core::Clock;
 
 use super::Error;
-use crate::config::BrokerTable;
+use crate::config::{BrokerTable, Problems};
 
 /// A broker that there never is.
 #[derive(Debug)]
 pub(super) struct Embedded(Infallible);
 
 impl Embedded {
+    pub(super) fn check(_table: &BrokerTable, _problems: &mut Problems) {}
+
     #[expect(clippy::unused_async, reason = "starting a broker takes time")]
     pub(super) async fn start(_table: &BrokerTable, _clock: Clock) -> Result<Self, Error> {
         Err(Error::NotEmbedded)

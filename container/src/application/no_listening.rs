@@ -3,21 +3,23 @@
 use corriere_broker::Broker;
 
 use super::Error;
-use crate::config::BrokerTable;
+use crate::config::{BrokerTable, ConfigError, Problems};
 
 /// Acceptors that there never are.
 #[derive(Debug, Default)]
 pub(super) struct Listening;
 
 impl Listening {
-    #[expect(clippy::unused_async, reason = "listening takes time")]
-    pub(super) async fn start(table: &BrokerTable, _broker: &Broker) -> Result<Self, Error> {
-        match &table.listen {
-            Some(listen) if !listen.value.is_empty() => {
-                Err(Error::NoOpenWire { place: listen.place.clone() })
-            }
-            _ => Ok(Self),
+    /// Refuses to listen anywhere.
+    pub(super) fn check(table: &BrokerTable, problems: &mut Problems) {
+        if let Some(listen) = table.listen.as_ref().filter(|listen| !listen.value.is_empty()) {
+            problems.push(ConfigError::NoOpenWire { place: listen.place.clone() });
         }
+    }
+
+    #[expect(clippy::unused_async, reason = "listening takes time")]
+    pub(super) async fn start(_table: &BrokerTable, _broker: &Broker) -> Result<Self, Error> {
+        Ok(Self)
     }
 
     pub(super) fn urls(&self) -> Vec<String> {

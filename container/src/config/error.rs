@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 use super::destinations::UnknownDestination;
+#[cfg(all(feature = "embedded", feature = "openwire"))]
+use super::listen::why_not_listened_on;
 use super::place::{Origin, Place};
 use super::reading::Setting;
 use crate::beans::{BeanBuildError, BeanError};
@@ -236,6 +238,22 @@ pub enum ConfigError {
         place: Place,
         /// What is wrong with it.
         source: Box<corriere_core::Error>,
+    },
+    /// An address that the embedded broker cannot listen on.
+    #[cfg(all(feature = "embedded", feature = "openwire"))]
+    #[error("{place}{}{}", why_not_listened_on(place, error), place.excerpt())]
+    Listen {
+        /// The key that has the address.
+        place: Place,
+        /// What is wrong with it. No `source`, as that would be shown whatever the environment holds.
+        error: Box<corriere_openwire::acceptor::BindError>,
+    },
+    /// The embedded broker should listen, and this program is built without what clients would speak.
+    #[cfg(all(feature = "embedded", not(feature = "openwire")))]
+    #[error("{place} asks the broker to listen; this program is built without the feature `openwire`{}", place.excerpt())]
+    NoOpenWire {
+        /// The key that has the addresses.
+        place: Place,
     },
     /// A destination that is not one.
     #[error("{place}: {source}{}", place.excerpt())]

@@ -6,6 +6,8 @@ mod environment;
 mod error;
 mod file;
 mod key_path;
+#[cfg(all(feature = "embedded", feature = "openwire"))]
+mod listen;
 mod origin;
 mod place;
 mod placeholder;
@@ -21,6 +23,8 @@ pub use destinations::{Destinations, UnknownDestination};
 pub use document::Document;
 pub use error::ConfigError;
 pub(crate) use error::{Problems, known_names, unknown_name};
+#[cfg(all(feature = "embedded", feature = "openwire"))]
+pub(crate) use listen::why_not_listened_on;
 pub use place::{Origin, Place};
 pub use reading::{Setting, WithoutEffect};
 pub(crate) use secret::hidden_within;

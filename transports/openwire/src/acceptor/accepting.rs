@@ -8,16 +8,17 @@ use std::time::Duration;
 use corriere_core::ConnectionId;
 use corriere_core::provider::Provider;
 use tokio::net::{TcpListener, TcpSocket, TcpStream, lookup_host};
-use tokio::sync::{Mutex, watch};
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::task::{JoinError, JoinHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::address::{BindError, ListenAddress, Options};
+use super::address::{BindError, ListenAddress, Options, not_loopback};
 use super::advisories::Advisor;
 use super::connection::serve;
 use super::ending::refuse;
 use super::parking::Bounds;
 use super::registry::Registry;
+use crate::link::{FrameRoom, SMALL};
 use crate::redelivery;
 
 /// How an acceptor treats its peers, where its address does not say so.
@@ -31,6 +32,12 @@ pub struct AcceptorOptions {
     pub farewell: Duration,
     /// How long a stop waits for what is still to be written.
     pub flush: Duration,
+    /// Bytes of large frames, of more than 64 KiB, that all peers together may have begun to send. Beyond that the next one
+    /// waits; one of the largest size that the address allows has room in any case.
+    pub unfinished: usize,
+    /// Bytes of sends that may wait for room in the broker when their peers are gone, of all those together. Beyond that they
+    /// are refused when the connection ends, and the log names them.
+    pub outliving: usize,
 }
 
 impl Default for AcceptorOptions {
@@ -40,6 +47,8 @@ impl Default for AcceptorOptions {
             bounds: Bounds::default(),
             farewell: Duration::from_secs(2),
             flush: Duration::from_millis(500),
+            unfinished: 128 * 1024 * 1024,
+            outliving: 16 * 1024 * 1024,
         }
     }
 }
@@ -60,12 +69,19 @@ pub(super) struct Shared {
     pub(super) address: Options,
     pub(super) advisor: Advisor,
     pub(super) registry: Arc<Registry>,
+    /// Where the large frames of all peers arrive.
+    pub(super) frame_room: FrameRoom,
+    /// Bytes for sends of peers that are gone.
+    pub(super) outliving: Arc<Semaphore>,
     pub(super) stopping: watch::Sender<bool>,
 }
 
 /// How many connections the system keeps until they are accepted, where it allows so many; ActiveMQ's number. One too
 /// many has to ask again, a second later, and then every two and four.
 const BACKLOG: u32 = 5_000;
+
+/// How many bytes a frame may have before the peer is known: what introduces it is small. No address may allow less later.
+pub(super) const FIRST_FRAMES: usize = SMALL;
 
 /// How many peers may be told at once that there are too many; more are not told.
 const REFUSED_AT_ONCE: usize = 64;
@@ -87,8 +103,8 @@ impl Acceptor {
         let ListenAddress { url, target, options: mut address } = ListenAddress::parse(url)?;
         let failed = |error| BindError::Io { url: url.clone(), error };
         let candidates: Vec<SocketAddr> = lookup_host(&target).await.map_err(failed)?.collect();
-        if let Some(outside) = candidates.iter().find(|candidate| !candidate.ip().is_loopback()) {
-            return Err(BindError::NotLoopback { url, address: *outside });
+        if let Some(refused) = not_loopback(&url, &candidates) {
+            return Err(refused);
         }
         let listener = listen(&candidates).map_err(failed)?;
         let local_address = listener.local_addr().map_err(failed)?;
@@ -99,16 +115,27 @@ impl Acceptor {
             Arc::clone(&options.broker_name),
             &format!("tcp://{local_address}"),
         );
+        let frame_room = FrameRoom::new(options.unfinished, address.preferences.maximum_frame_size);
+        let outliving = Arc::new(Semaphore::new(options.outliving.min(Semaphore::MAX_PERMITS)));
         let shared = Arc::new(Shared {
             provider,
             options,
             address,
             advisor,
             registry: Arc::default(),
+            frame_room,
+            outliving,
             stopping: watch::Sender::new(false),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Ok(Self { shared, local_address, accepting: Mutex::new(Some(accepting)) })
+    }
+
+    /// All that is wrong with a URL to listen on, as far as that can be said without listening and without asking for its
+    /// host; nothing where it is right.
+    #[must_use]
+    pub fn mistakes(url: &str) -> Vec<BindError> {
+        ListenAddress::mistakes(url)
     }
 
     /// Where it listens, with the port that it has.
@@ -179,7 +206,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         tokio::select! {
             biased;
             () = told_to_stop(&mut stopping) => break,
-            Some(_) = connections.join_next(), if !connections.is_empty() => {}
+            Some(ended) = connections.join_next(), if !connections.is_empty() => ended_in_order(ended),
             Some(_) = refused.join_next(), if !refused.is_empty() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => {
@@ -200,10 +227,21 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
     drop(listener);
     refused.abort_all();
-    let all = async { while connections.join_next().await.is_some() {} };
+    let all = async {
+        while let Some(ended) = connections.join_next().await {
+            ended_in_order(ended);
+        }
+    };
     // Each connection keeps to this by itself: once for what still comes, once for what is to be written.
     if timeout(shared.options.flush.saturating_mul(2), all).await.is_err() {
         connections.shutdown().await;
+    }
+}
+
+/// Says when the task of a connection has not.
+fn ended_in_order(ended: Result<(), JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a connection has ended by a panic, which is a mistake in this broker");
     }
 }
 

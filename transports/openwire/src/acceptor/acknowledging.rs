@@ -115,6 +115,9 @@ impl Connection {
         let mut state = self.deliveries.lock();
         let Some(consumer) = state.consumers.get_mut(&subscription) else { return };
         consumer.ledger.settle(number, number);
+        if !consumer.has_window {
+            consumer.grants.undelivered();
+        }
         let mut is_too_late = false;
         let command = if consumer.is_browser {
             Command::Grant { subscription, credit: 1 }

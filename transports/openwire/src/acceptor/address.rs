@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use corriere_core::url_option::{UrlOption, UrlOptionError, flag, milliseconds, read_options};
 use thiserror::Error;
 
+use super::accepting::FIRST_FRAMES;
 use crate::codec::negotiation::Preferences;
 
 /// Why an acceptor cannot listen.
@@ -17,6 +18,19 @@ pub enum BindError {
     Address {
         /// The address.
         url: String,
+    },
+    /// It has another scheme.
+    #[error(
+        "`{url}` is no address to listen on, as its scheme is `{scheme}`; {}",
+        expected_scheme(url, scheme, nearest.as_deref())
+    )]
+    Scheme {
+        /// The address, without its options.
+        url: String,
+        /// Its scheme.
+        scheme: String,
+        /// The scheme that it was most likely meant to be.
+        nearest: Option<&'static str>,
     },
     /// One of its options is wrong.
     #[error(transparent)]
@@ -43,6 +57,16 @@ pub enum BindError {
     },
 }
 
+/// What is listened on.
+const SCHEME: &str = "tcp";
+
+fn expected_scheme(url: &str, scheme: &str, nearest: Option<&str>) -> String {
+    match nearest {
+        Some(nearest) => format!("did you mean `{nearest}{}`?", url.strip_prefix(scheme).unwrap_or_default()),
+        None => format!("expected something like `{SCHEME}://127.0.0.1:61616`"),
+    }
+}
+
 /// An address with what its options say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ListenAddress {
@@ -66,7 +90,8 @@ const OPTIONS: &[UrlOption<Options>] = &[
     UrlOption {
         name: "maximumConnections",
         set: |options, value| {
-            let maximum = value.parse().map_err(|_| "a number of connections")?;
+            let maximum = value.parse().ok().filter(|maximum| *maximum > 0);
+            let maximum = maximum.ok_or("a number of connections above 0")?;
             options.maximum_connections = Some(maximum);
             Ok(())
         },
@@ -74,7 +99,9 @@ const OPTIONS: &[UrlOption<Options>] = &[
     UrlOption {
         name: "wireFormat.maxFrameSize",
         set: |options, value| {
-            let size = value.parse().ok().filter(|size| *size > 0).ok_or("a number of bytes above 0")?;
+            // What introduces a peer has to fit, and what it is told when something is refused.
+            let size = value.parse().ok().filter(|size| *size >= FIRST_FRAMES);
+            let size = size.ok_or("a number of bytes from 65536 up")?;
             options.preferences.maximum_frame_size = size;
             Ok(())
         },
@@ -119,20 +146,59 @@ fn declined(value: &str) -> Result<(), &'static str> {
 
 impl ListenAddress {
     pub(super) fn parse(url: &str) -> Result<Self, BindError> {
-        let (address, query) = url.split_once('?').unwrap_or((url, ""));
-        let no_address = || BindError::Address { url: address.to_owned() };
-        let target = address.strip_prefix("tcp://").map(|target| target.trim_end_matches('/'));
-        let target = target.ok_or_else(no_address)?;
-        let has_port = target
-            .rsplit_once(':')
-            .is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
-        if !has_port {
-            return Err(no_address());
-        }
+        let (address, query) = split(url);
+        let target = target(address)?;
         let mut options = Options::default();
         read_options(address, query, OPTIONS, &[], &mut options)?;
         Ok(Self { url: address.to_owned(), target: target.to_owned(), options })
     }
+
+    /// All that is wrong with an address, as far as that can be said without asking for its host.
+    pub(super) fn mistakes(url: &str) -> Vec<BindError> {
+        let (address, query) = split(url);
+        let mut mistakes = Vec::new();
+        match target(address) {
+            Ok(target) => {
+                let literal = target.parse::<SocketAddr>().ok();
+                mistakes.extend(literal.and_then(|literal| not_loopback(address, &[literal])));
+            }
+            Err(mistake) => mistakes.push(mistake),
+        }
+        let read = |query| read_options(address, query, OPTIONS, &[], &mut Options::default());
+        let options: Vec<_> = query.split('&').filter_map(|option| read(option).err()).collect();
+        if options.is_empty() {
+            // Only together they say that one is there twice.
+            mistakes.extend(read(query).err().map(BindError::from));
+        }
+        mistakes.extend(options.into_iter().map(BindError::from));
+        mistakes
+    }
+}
+
+/// That one of the addresses of a host is for others than this machine.
+pub(super) fn not_loopback(url: &str, candidates: &[SocketAddr]) -> Option<BindError> {
+    let outside = candidates.iter().find(|candidate| !candidate.ip().is_loopback())?;
+    Some(BindError::NotLoopback { url: url.to_owned(), address: *outside })
+}
+
+fn split(url: &str) -> (&str, &str) {
+    url.split_once('?').unwrap_or((url, ""))
+}
+
+/// Host and port of an address without its options.
+fn target(address: &str) -> Result<&str, BindError> {
+    let no_address = || BindError::Address { url: address.to_owned() };
+    let (scheme, target) = address.split_once("://").ok_or_else(no_address)?;
+    if scheme != SCHEME {
+        // A letter that is wrong, missing or too many, or two in the wrong order.
+        let is_near = strsim::damerau_levenshtein(&scheme.to_lowercase(), SCHEME) <= 1;
+        let (url, scheme) = (address.to_owned(), scheme.to_owned());
+        return Err(BindError::Scheme { url, scheme, nearest: is_near.then_some(SCHEME) });
+    }
+    let target = target.trim_end_matches('/');
+    let has_port =
+        target.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
+    if has_port { Ok(target) } else { Err(no_address()) }
 }
 
 #[cfg(test)]
@@ -177,13 +243,44 @@ mod tests {
             ),
             (
                 "tcp://h:1?wireFormat.maxFrameSize=-1",
-                "`tcp://h:1`: option `wireFormat.maxFrameSize` is `-1`; expected a number of bytes above 0",
+                "`tcp://h:1`: option `wireFormat.maxFrameSize` is `-1`; expected a number of bytes from 65536 up",
+            ),
+            (
+                "tcp://h:1?wireFormat.maxFrameSize=65535",
+                "`tcp://h:1`: option `wireFormat.maxFrameSize` is `65535`; expected a number of bytes from 65536 up",
+            ),
+            (
+                "tcp://h:1?maximumConnections=0",
+                "`tcp://h:1`: option `maximumConnections` is `0`; expected a number of connections above 0",
+            ),
+            (
+                "tpc://h:1?maximumConnections=1",
+                "`tpc://h:1` is no address to listen on, as its scheme is `tpc`; did you mean `tcp://h:1`?",
+            ),
+            (
+                "ssl://h:1",
+                "`ssl://h:1` is no address to listen on, as its scheme is `ssl`; expected something like `tcp://127.0.0.1:61616`",
             ),
         ] {
             assert_eq!(ListenAddress::parse(url).unwrap_err().to_string(), message);
         }
-        for url in ["", "tcp://", "tcp://h", "tcp://:1", "tcp://h:x", "vm://h:1", "h:1", "tcp://h:65536"] {
+        for url in ["", "tcp://", "tcp://h", "tcp://:1", "tcp://h:x", "h:1", "tcp://h:65536"] {
             assert!(matches!(ListenAddress::parse(url), Err(BindError::Address { .. })), "{url}");
         }
+    }
+
+    #[test]
+    fn all_that_is_wrong_with_an_address_is_found_at_once() {
+        let mistakes =
+            |url| -> Vec<String> { ListenAddress::mistakes(url).iter().map(ToString::to_string).collect() };
+        assert!(mistakes("tcp://127.0.0.1:0?maximumConnections=5").is_empty());
+        assert!(mistakes("tcp://[::1]:0?wireFormat.maxFrameSize=65536").is_empty());
+        // Whose address it is is asked for later.
+        assert!(mistakes("tcp://broker.invalid:0").is_empty());
+        let found = mistakes("tpc://h:1?maximumConnections=0&trace=true&wireFormat.maxFrameSize=1");
+        assert_eq!(found.len(), 4, "{found:?}");
+        let found = mistakes("tcp://0.0.0.0:1?maximumConnections=1&maximumConnections=2");
+        assert!(found[0].contains("can be reached from other machines"), "{found:?}");
+        assert!(found[1].contains("twice") && found.len() == 2, "{found:?}");
     }
 }

@@ -95,9 +95,10 @@ impl Connection {
             Refusal::illegal_state("the connection has no id")
         } else {
             let registration = self.shared.registry.enter(id, &self.oust).await;
+            let client_id = text(info.client_id);
             let options = ConnectOptions {
                 connection: info.connection_id.to_core(),
-                client_id: text(info.client_id),
+                client_id: client_id.clone(),
                 user: user.clone(),
                 password,
             };
@@ -105,7 +106,7 @@ impl Connection {
             match self.shared.provider.connect(options, sink).await {
                 Ok(provider) => {
                     let id = Arc::clone(id);
-                    self.introduced = Some(Introduced::new(provider, id, registration));
+                    self.introduced = Some(Introduced::new(provider, id, client_id, registration));
                     return self.begin(answer);
                 }
                 Err(ProviderError::Unsupported(Capability::Authentication)) => not_known(user.as_deref()),

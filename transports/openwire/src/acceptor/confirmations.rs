@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use corriere_core::provider::{Confirmation, ProviderError, Receipt};
-use corriere_core::{SubscriptionId, TransactionId};
+use corriere_core::{Destination, SubscriptionId, TransactionId};
 
 use super::advisories::Wanted;
+use super::lost::Sent;
 use super::parking::Held;
 use crate::codec::structures as wire;
 
@@ -26,17 +27,34 @@ pub(super) enum Then {
     /// Keeps a producer that is there.
     ProducerOpened { key: (i64, i64), answer: Answer },
     /// Lets a consumer have its messages.
-    Opened { subscription: SubscriptionId, consumer: wire::ConsumerId, answer: Answer },
+    Opened {
+        subscription: SubscriptionId,
+        consumer: wire::ConsumerId,
+        destination: Destination,
+        answer: Answer,
+    },
     /// Tells a consumer of the temporary destinations that there are.
     Watching { consumer: wire::ConsumerId, wanted: Wanted, answer: Answer },
     /// Acknowledges what a producer with a window has sent.
-    Sent { answer: Answer, acknowledges: Option<Box<wire::ProducerAck>> },
+    Sent { answer: Answer, acknowledges: Option<Box<wire::ProducerAck>>, sent: Sent },
     /// Settles, or not, what a transaction acknowledged; with the reason why it could not be committed.
     Ended { transaction: TransactionId, is_commit: bool, spoilt: Option<String>, answer: Answer },
     /// Tells a consumer that there is nothing, unless something came.
     Drained { subscription: SubscriptionId },
     /// Leaves the connection.
     Closed(Answer),
+}
+
+impl Then {
+    /// Whether the end of the connection waits for it, as it would come to nothing with that: a send, or a commit of sends
+    /// that wait.
+    pub(super) fn outlives_the_connection(&self) -> bool {
+        match self {
+            Self::Sent { sent, .. } => sent.transaction.is_none(),
+            Self::Ended { is_commit, .. } => *is_commit,
+            _ => false,
+        }
+    }
 }
 
 /// A command that is not confirmed yet.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use corriere_core::provider::{Command, ProviderConnection, Receipt};
+use corriere_core::provider::{Command, Confirmation, ProviderConnection, ProviderError, Receipt};
 use corriere_core::{ProducerId, SessionId, SubscriptionId};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -14,11 +14,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use super::accepting::{Shared, told_to_stop};
+use super::accepting::{FIRST_FRAMES, Shared, told_to_stop};
 use super::confirmations::{Answer, Confirmed, Then, Unconfirmed};
 use super::deliveries::{Deliveries, Told};
 use super::ending::{Ending, greet_in_vain};
 use super::exceptions::Refusal;
+use super::lost::Lost;
 use super::parking::{Held, UnderWay};
 use super::pulls::PullTimers;
 use super::registry::Registration;
@@ -48,6 +49,7 @@ pub(super) struct Introduced {
     /// Dropped before the place is free.
     pub(super) provider: Arc<dyn ProviderConnection>,
     pub(super) id: Arc<str>,
+    pub(super) client_id: Option<Arc<str>>,
     _registration: Registration,
 }
 
@@ -55,9 +57,10 @@ impl Introduced {
     pub(super) fn new(
         provider: Arc<dyn ProviderConnection>,
         id: Arc<str>,
+        client_id: Option<Arc<str>>,
         registration: Registration,
     ) -> Self {
-        Self { provider, id, _registration: registration }
+        Self { provider, id, client_id, _registration: registration }
     }
 }
 
@@ -75,6 +78,8 @@ pub(super) struct Connection {
     pub(super) sessions: BTreeMap<i64, SessionId>,
     /// By session and number, as the peer counts them.
     pub(super) producers: HashMap<(i64, i64), Producer>,
+    /// Those that the provider has ended stay until the peer, which was told, closes them or opens them anew. The ledgers of
+    /// the others are with the deliveries.
     pub(super) consumers: HashMap<(i64, i64), SubscriptionId>,
     pub(super) transactions: Transactions,
     pub(super) pull_timers: PullTimers,
@@ -82,7 +87,16 @@ pub(super) struct Connection {
     pub(super) maximum_frame_size: usize,
     pub(super) oust: Arc<Notify>,
     pub(super) unconfirmed: FuturesUnordered<Unconfirmed>,
-    under_way: UnderWay,
+    pub(super) under_way: UnderWay,
+    /// How many commands there are of [`Then::outlives_the_connection`].
+    pub(super) awaited: usize,
+    /// The answer to the end of the connection, where that waits for them.
+    pub(super) closing: Option<Answer>,
+    /// Whether the peer hears nothing any more.
+    pub(super) is_unheard: bool,
+    pub(super) lost: Lost,
+    /// Whether it was said in the log that a consumer of this peer's was refused.
+    pub(super) has_refused_a_consumer: bool,
     last_number: u64,
 }
 
@@ -92,7 +106,8 @@ pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAd
     // Whether it helps is for the peer to feel; nothing depends on it.
     let _ = stream.set_nodelay(shared.address.preferences.tcp_no_delay);
     let (read, write) = stream.into_split();
-    let mut reader = CommandReader::new(read, wire::WireFormatInfo::MAXIMUM_FRAME_SIZE);
+    let reader = CommandReader::new(read, wire::WireFormatInfo::MAXIMUM_FRAME_SIZE);
+    let mut reader = reader.sharing(shared.frame_room.clone());
     let mut writer = CommandWriter::new(write);
     let agreed = tokio::select! {
         agreed = handshake(&mut reader, &mut writer, &shared.address.preferences) => agreed,
@@ -104,7 +119,8 @@ pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAd
     };
     tracing::debug!(%peer, version = %agreement.format.version, "a peer speaks OpenWire");
     let (sender, told) = unbounded_channel();
-    let deliveries = Arc::new(Deliveries::new(sender));
+    reader.limit(FIRST_FRAMES);
+    let deliveries = Arc::new(Deliveries::new(sender, shared.options.bounds.pulled));
     let is_corriere = redelivery::is_spoken_by(&agreement.properties);
     deliveries.word(shared.introduction());
     let writing = Writing {
@@ -131,10 +147,15 @@ pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAd
         oust: Arc::new(Notify::new()),
         unconfirmed: FuturesUnordered::new(),
         under_way: UnderWay::default(),
+        awaited: 0,
+        closing: None,
+        is_unheard: false,
+        lost: Lost::default(),
+        has_refused_a_consumer: false,
         last_number: 0,
     };
-    let ending = connection.run(&mut reader, told, &mut writer_task, stopping).await;
-    connection.end(ending, reader, writer_task).await;
+    let ending = connection.run(&mut reader, told, &mut writer_task, &mut stopping).await;
+    connection.end(ending, reader, writer_task, stopping).await;
 }
 
 impl Shared {
@@ -155,25 +176,24 @@ impl Connection {
         reader: &mut CommandReader<OwnedReadHalf>,
         mut told: UnboundedReceiver<Told>,
         writer: &mut JoinSet<Result<(), LinkError>>,
-        mut stopping: watch::Receiver<bool>,
+        stopping: &mut watch::Receiver<bool>,
     ) -> Ending {
         let oust = Arc::clone(&self.oust);
         let bounds = self.shared.options.bounds;
         loop {
-            let may_read = self.under_way.has_room(bounds) && self.deliveries.unwritten.has_room(bounds);
+            let has_room = self.under_way.has_room(bounds) && self.deliveries.unwritten.has_room(bounds);
+            // Half of a large frame would keep others from theirs.
+            let may_read = has_room || reader.is_within_a_large_frame();
             let step = tokio::select! {
                 biased;
-                () = told_to_stop(&mut stopping) => Err(Ending::Stopping),
+                () = told_to_stop(stopping) => Err(Ending::Stopping),
                 () = oust.notified() => Err(Ending::Ousted),
                 Some(told) = told.recv() => self.told(told),
                 Some(confirmed) = self.unconfirmed.next(), if !self.unconfirmed.is_empty() => {
                     self.confirmed(confirmed)
                 }
-                Some(written) = writer.join_next(), if !writer.is_empty() => Err(match written {
-                    Ok(Err(error)) => Ending::Broken(error),
-                    _ => Ending::Left,
-                }),
-                () = self.deliveries.unwritten.changed(), if !may_read => Ok(()),
+                Some(written) = writer.join_next(), if !writer.is_empty() => Err(Ending::of_writing(written)),
+                () = self.deliveries.unwritten.changed(), if !has_room => Ok(()),
                 Some(subscription) = self.pull_timers.next(), if !self.pull_timers.is_empty() => {
                     self.pull_is_over(subscription);
                     Ok(())
@@ -200,6 +220,9 @@ impl Connection {
         for _ in 0..COMMANDS_IN_A_ROW {
             let Some(structure) = next else { return Ok(()) };
             self.command(structure).await?;
+            if self.introduced.is_some() {
+                reader.limit(self.maximum_frame_size);
+            }
             if !self.under_way.has_room(bounds) || !self.deliveries.unwritten.has_room(bounds) {
                 return Ok(());
             }
@@ -214,6 +237,10 @@ impl Connection {
     fn told(&mut self, told: Told) -> Result<(), Ending> {
         match told {
             Told::Lost(error) => Err(Ending::Refused(error.into())),
+            Told::HasRoom { subscription } => {
+                self.hand_on(subscription);
+                Ok(())
+            }
             Told::DoesNotRead => Err(Ending::Refused(Refusal::illegal_state(
                 "the peer asked for word of temporary destinations and does not read it",
             ))),
@@ -255,6 +282,7 @@ impl Connection {
 
     pub(super) fn when_confirmed(&mut self, receipt: Receipt, then: Then, held: Held) {
         self.under_way.hold(held);
+        self.awaited += usize::from(then.outlives_the_connection());
         self.unconfirmed.push(Unconfirmed::new(receipt, then, held));
     }
 
@@ -262,15 +290,39 @@ impl Connection {
         let Confirmed { then, held, outcome } = confirmed;
         let was_parked_full = self.under_way.is_parked_full(self.shared.options.bounds);
         self.under_way.release(held);
+        self.awaited -= usize::from(then.outlives_the_connection());
+        let done = self.confirmed_as(then, held, outcome, was_parked_full);
+        if self.awaited == 0 {
+            self.finish_closing();
+        }
+        done
+    }
+
+    fn confirmed_as(
+        &mut self,
+        then: Then,
+        held: Held,
+        outcome: Result<Confirmation, ProviderError>,
+        was_parked_full: bool,
+    ) -> Result<(), Ending> {
         let outcome = outcome.map(drop);
         match then {
             Then::Answer(answer) => self.settle(answer, outcome),
             Then::ProducerOpened { key, answer } => self.producer_opened(key, answer, outcome),
-            Then::Opened { subscription, consumer, answer } => {
+            Then::Opened { subscription, consumer, destination, answer } => {
+                if let Err(error) = &outcome {
+                    self.say_refused(&consumer, &destination, &error.clone().into());
+                }
                 self.opened(subscription, &consumer, answer, outcome);
             }
             Then::Watching { consumer, wanted, answer } => self.watching(&consumer, wanted, answer, outcome),
-            Then::Sent { answer, acknowledges } => {
+            Then::Sent { answer, acknowledges, sent } => {
+                if let Err(error) = &outcome
+                    && self.is_unheard
+                {
+                    self.lost.note(&sent, error);
+                    return Ok(());
+                }
                 if let Err(error) = &outcome
                     && error.lacks_room()
                     && was_parked_full

@@ -1,5 +1,6 @@
 //! Consumers and browsers: opened, pulling, closed.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use corriere_core::provider::{Ack, AckKind, Cause, Command, Credit, ProviderError, Subscribe};
@@ -12,6 +13,7 @@ use super::connection::Connection;
 use super::deliveries::Consumer;
 use super::exceptions::Refusal;
 use super::ledger::Ledger;
+use super::pulls::Request;
 use super::sessions::UNKNOWN;
 use crate::codec::structures::{self as wire, JavaException};
 use crate::redelivery::ConsumerTerms;
@@ -21,10 +23,44 @@ const MAXIMUM_PREFETCH: u32 = 32_767;
 
 impl Connection {
     pub(super) fn open_consumer(&mut self, info: wire::ConsumerInfo, answer: Answer) -> Result<(), Refusal> {
+        let (id, destination) = (info.consumer_id.clone(), info.destination.clone());
+        let opened = self.try_open_consumer(info, answer);
+        if let Err(refusal) = &opened {
+            let name = destination.as_ref().map_or("none", |destination| &destination.physical_name);
+            self.say_refused(&id, &name, refusal);
+        }
+        opened
+    }
+
+    /// Says in the log that a consumer was refused, once for each connection, as some clients try again and again.
+    pub(super) fn say_refused(
+        &mut self,
+        consumer: &wire::ConsumerId,
+        destination: &dyn Display,
+        refusal: &Refusal,
+    ) {
+        let (peer, introduced) = (self.peer, self.introduced.as_ref());
+        let client_id = introduced.and_then(|introduced| introduced.client_id.as_deref()).unwrap_or("none");
+        if std::mem::replace(&mut self.has_refused_a_consumer, true) {
+            tracing::debug!(%peer, client_id, %consumer, %destination, %refusal, "a consumer is refused");
+        } else {
+            tracing::warn!(
+                %peer, client_id, %consumer, %destination, %refusal,
+                "a consumer is refused; of others on this connection it is not said"
+            );
+        }
+    }
+
+    fn try_open_consumer(&mut self, info: wire::ConsumerInfo, answer: Answer) -> Result<(), Refusal> {
         let id = &info.consumer_id;
         self.check_owner(&id.connection_id, "the consumer")?;
         let key = (id.session_id, id.value);
-        if self.consumers.contains_key(&key) || self.deliveries.lock().watchers.has(id) {
+        let state = self.deliveries.lock();
+        // One that the provider has ended makes place for another.
+        let known = self.consumers.get(&key).is_some_and(|number| state.consumers.contains_key(number));
+        let is_there = known || state.watchers.has(id);
+        drop(state);
+        if is_there {
             self.done(answer);
             return Ok(());
         }
@@ -37,6 +73,7 @@ impl Connection {
         }
         check_offered(&info)?;
         let destination = destination.to_core()?;
+        let opened = destination.clone();
         let subscription = SubscriptionId(self.next_number());
         let command = if info.browser {
             Command::Browse { subscription, session, destination, selector: None }
@@ -60,7 +97,8 @@ impl Connection {
                 provider.tell(Command::Grant { subscription, credit });
             }
         }
-        self.when_opened(receipt, Then::Opened { subscription, consumer: info.consumer_id, answer });
+        let consumer = info.consumer_id;
+        self.when_opened(receipt, Then::Opened { subscription, consumer, destination: opened, answer });
         Ok(())
     }
 
@@ -152,10 +190,17 @@ impl Connection {
             return Ok(());
         };
         if self.is_corriere {
-            match granted(pull.timeout) {
-                Some(credit) => provider.tell(Command::Grant { subscription, credit }),
-                None => self.submit(Command::Drain { subscription }, Then::Drained { subscription })?,
+            let request = granted(pull.timeout).map_or(Request::Drain, Request::Grant);
+            let mut state = self.deliveries.lock();
+            let consumer = state.consumers.get_mut(&subscription);
+            let is_taken = consumer.is_none_or(|consumer| consumer.grants.ask(request));
+            drop(state);
+            if !is_taken {
+                return Err(Refusal::illegal_state(format_args!(
+                    "too many pulls of consumer {id} are under way"
+                )));
             }
+            self.hand_on(subscription);
         } else {
             let mut state = self.deliveries.lock();
             let is_new =
@@ -181,6 +226,21 @@ impl Connection {
         Ok(())
     }
 
+    /// Asks the provider for what a peer of Corriere asks for, a slice at a time.
+    pub(super) fn hand_on(&mut self, subscription: SubscriptionId) {
+        // Of a connection that is closed nobody waits any more.
+        let Ok(provider) = self.provider() else { return };
+        while let Some(request) = self.deliveries.next_request(subscription) {
+            match request {
+                Request::Grant(credit) => provider.tell(Command::Grant { subscription, credit }),
+                Request::Drain => {
+                    let receipt = provider.submit(Command::Drain { subscription });
+                    self.when_opened(receipt, Then::Drained { subscription });
+                }
+            }
+        }
+    }
+
     /// The time of a consumer's latest pull is over.
     pub(super) fn pull_is_over(&mut self, subscription: SubscriptionId) {
         let mut state = self.deliveries.lock();
@@ -196,11 +256,15 @@ impl Connection {
     /// All that there was for a consumer without a window has been sent.
     pub(super) fn drained(&mut self, subscription: SubscriptionId) {
         let mut state = self.deliveries.lock();
-        let found_nothing =
-            state.consumers.get_mut(&subscription).is_some_and(|consumer| consumer.pulls.drained());
+        let is_over = state.consumers.get_mut(&subscription).is_some_and(|consumer| {
+            if self.is_corriere { consumer.grants.drained() } else { consumer.pulls.drained() }
+        });
         drop(state);
-        if found_nothing || self.is_corriere {
+        if is_over {
             self.deliveries.say_nothing_more(subscription);
+        }
+        if self.is_corriere {
+            self.hand_on(subscription);
         }
     }
 
@@ -227,9 +291,10 @@ impl Connection {
             return Err(Refusal::illegal_state(format_args!("there is no consumer {id}")));
         };
         let Some(consumer) = state.consumers.get_mut(&subscription) else {
-            // The provider has ended it, and the peer says that it knows.
-            self.consumers.remove(&key);
+            // The provider has ended it already.
             drop(state);
+            self.consumers.remove(&key);
+            self.pull_timers.set(subscription, None);
             self.done(answer);
             return Ok(());
         };

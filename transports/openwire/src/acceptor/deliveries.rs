@@ -13,7 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::advisories::{Advisory, Watchers};
 use super::ledger::Ledger;
 use super::parking::Unwritten;
-use super::pulls::Pulls;
+use super::pulls::{Grants, Pulls, Request};
 use crate::codec::Structure;
 use crate::codec::conversion::ConversionError;
 use crate::codec::structures as wire;
@@ -60,6 +60,8 @@ pub(super) enum Told {
     Lost(ProviderError),
     /// A message cannot be written for this peer.
     Undeliverable { subscription: SubscriptionId, number: u64, reason: String },
+    /// A consumer without a window has room for more.
+    HasRoom { subscription: SubscriptionId },
     /// The peer asked for word of temporary destinations and does not read it.
     DoesNotRead,
 }
@@ -70,9 +72,10 @@ pub(super) struct Consumer {
     pub(super) id: wire::ConsumerId,
     pub(super) is_browser: bool,
     /// Whether it has a window, and so only so many messages at once.
-    has_window: bool,
+    pub(super) has_window: bool,
     pub(super) ledger: Ledger,
     pub(super) pulls: Pulls,
+    pub(super) grants: Grants,
     /// What came before the peer was answered that the consumer is there.
     early: Option<Vec<Outgoing>>,
 }
@@ -85,6 +88,7 @@ impl Consumer {
             has_window,
             ledger: Ledger::default(),
             pulls: Pulls::default(),
+            grants: Grants::default(),
             early: Some(Vec::new()),
         }
     }
@@ -97,6 +101,8 @@ pub(super) struct Deliveries {
     pub(super) unwritten: Unwritten,
     state: Mutex<State>,
     told: UnboundedSender<Told>,
+    /// How many messages may be on their way to consumers without a window.
+    pulled: usize,
 }
 
 #[derive(Debug, Default)]
@@ -105,11 +111,49 @@ pub(super) struct State {
     pub(super) watchers: Watchers,
     /// Counts the deliveries of the connection, as the broker's number of each.
     last_sequence: i64,
+    /// Whether the peer is sent nothing more.
+    is_closed: bool,
+}
+
+impl State {
+    /// How many messages may be on their way to each consumer without a window, of so many for all consumers.
+    pub(super) fn slice(&self, pulled: usize) -> u32 {
+        u32::try_from(pulled / self.consumers.len().max(1)).unwrap_or(u32::MAX).max(1)
+    }
 }
 
 impl Deliveries {
-    pub(super) fn new(told: UnboundedSender<Told>) -> Self {
-        Self { outbox: Outbox::default(), unwritten: Unwritten::default(), state: Mutex::default(), told }
+    pub(super) fn new(told: UnboundedSender<Told>, pulled: usize) -> Self {
+        let (outbox, unwritten) = (Outbox::default(), Unwritten::default());
+        Self { outbox, unwritten, state: Mutex::default(), told, pulled }
+    }
+
+    /// Takes nothing more for the peer; what is in the outbox is still written. What the provider still has for it goes
+    /// back as if it had never come.
+    pub(super) fn close(&self) {
+        self.lock().is_closed = true;
+        self.outbox.close();
+    }
+
+    /// What the provider is to be asked for a consumer without a window.
+    pub(super) fn next_request(&self, subscription: SubscriptionId) -> Option<Request> {
+        let mut state = self.lock();
+        let slice = state.slice(self.pulled);
+        state.consumers.get_mut(&subscription)?.grants.next(slice)
+    }
+
+    /// Takes note that a message is written.
+    pub(super) fn written(&self, delivery: &Delivery) {
+        if !delivery.is_pulled {
+            return;
+        }
+        let subscription = delivery.dispatch.subscription;
+        let mut state = self.lock();
+        let slice = state.slice(self.pulled);
+        let consumer = state.consumers.get_mut(&subscription);
+        if consumer.is_some_and(|consumer| consumer.grants.written(slice)) {
+            self.tell(Told::HasRoom { subscription });
+        }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -182,12 +226,18 @@ impl DeliverySink for Deliveries {
     fn deliver(&self, batch: Vec<Dispatch>) {
         let mut state = self.lock();
         let state = &mut *state;
+        if state.is_closed {
+            return;
+        }
         for dispatch in batch {
             // What still comes for a consumer that was removed goes back with it.
             let Some(consumer) = state.consumers.get_mut(&dispatch.subscription) else { continue };
             state.last_sequence += 1;
             consumer.ledger.note(&dispatch, state.last_sequence);
             consumer.pulls.deliver();
+            if !consumer.has_window {
+                consumer.grants.deliver();
+            }
             let delivery = Delivery {
                 consumer: consumer.id.clone(),
                 sequence: state.last_sequence,
@@ -203,7 +253,7 @@ impl DeliverySink for Deliveries {
             Event::Lost { error } => self.tell(Told::Lost(error)),
             Event::SubscriptionEnded { subscription, error } => {
                 let Some(consumer) = self.lock().consumers.remove(&subscription) else { return };
-                tracing::debug!(consumer = %consumer.id, %error, "the broker has ended a consumer of a peer");
+                tracing::warn!(consumer = %consumer.id, %error, "the broker has ended a consumer of a peer");
                 let consumer_id = Some(consumer.id);
                 self.word(wire::ConsumerControl { consumer_id, close: true, ..Default::default() });
             }

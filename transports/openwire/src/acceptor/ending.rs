@@ -7,13 +7,15 @@ use corriere_core::provider::Command;
 use futures_util::StreamExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::sync::{OwnedSemaphorePermit, watch};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
-use super::accepting::Shared;
+use super::accepting::{Shared, told_to_stop};
 use super::confirmations::Answer;
 use super::connection::Connection;
 use super::exceptions::Refusal;
+use super::sessions::UNKNOWN;
 use crate::codec::Structure;
 use crate::codec::structures::{ConnectionError, JavaException};
 use crate::link::{CommandReader, CommandWriter, LinkError};
@@ -23,8 +25,12 @@ use crate::link::{CommandReader, CommandWriter, LinkError};
 pub(super) enum Ending {
     /// The peer went, with `ShutdownInfo`.
     Left,
-    /// Nothing more can be read or written.
+    /// Nothing more can be read.
     Broken(LinkError),
+    /// Nothing more can be written.
+    Unheard(LinkError),
+    /// The task that writes has panicked.
+    Panicked(JoinError),
     /// The peer is told this, and sent away.
     Refused(Refusal),
     /// The peer has its answer already, and is sent away.
@@ -35,16 +41,35 @@ pub(super) enum Ending {
     Stopping,
 }
 
+impl Ending {
+    /// What the end of the task that writes is for the connection.
+    pub(super) fn of_writing(written: Result<Result<(), LinkError>, JoinError>) -> Self {
+        match written {
+            Ok(Ok(())) => Self::Left,
+            Ok(Err(error)) => Self::Unheard(error),
+            Err(error) => Self::Panicked(error),
+        }
+    }
+
+    /// Whether sends that wait for room may wait on when the connection is no more.
+    fn lets_sends_wait(&self) -> bool {
+        !matches!(self, Self::Ousted | Self::Stopping)
+    }
+}
+
 impl Connection {
-    /// Ends the connection: tells the peer, takes the acknowledgements that are still to be had, and closes.
+    /// Ends the connection: tells the peer, takes what it has still sent where that can be, closes, and waits for the sends that
+    /// wait for room.
     pub(super) async fn end(
         mut self,
         ending: Ending,
         mut reader: CommandReader<OwnedReadHalf>,
         mut writer: JoinSet<Result<(), LinkError>>,
+        mut stopping: watch::Receiver<bool>,
     ) {
         let peer = self.peer;
         let mut farewell = self.shared.options.farewell;
+        let lets_sends_wait = ending.lets_sends_wait();
         let mut refusal = None;
         // Bytes that nobody has read when a socket closes may take with them what was written last.
         let mut is_sent_away = true;
@@ -53,7 +78,7 @@ impl Connection {
                 is_sent_away = false;
                 tracing::debug!(%peer, "a peer has left");
             }
-            Ending::Broken(LinkError::Closed) if self.introduced.is_none() => {
+            Ending::Broken(LinkError::Closed) if self.introduced.is_none() || self.is_closed => {
                 tracing::debug!(%peer, "a peer has left");
             }
             Ending::Broken(LinkError::Closed | LinkError::Truncated | LinkError::Io(_)) => {
@@ -70,6 +95,14 @@ impl Connection {
                 };
                 self.refuse_all(&Refusal::new(JavaException::Io, reason));
             }
+            Ending::Unheard(error) => {
+                tracing::warn!(%peer, %error, "a connection is closed, as nothing more can be written to the peer");
+                self.take_the_rest(&mut reader, Instant::now() + farewell).await;
+            }
+            Ending::Panicked(error) => {
+                tracing::error!(%peer, %error, "a connection is closed by a panic in the task that writes to the peer, which is a mistake in this broker");
+                self.take_the_rest(&mut reader, Instant::now() + farewell).await;
+            }
             Ending::Refused(reason) => {
                 tracing::warn!(%peer, %reason, "a connection is closed");
                 refusal = Some(reason);
@@ -77,6 +110,7 @@ impl Connection {
             Ending::Answered => {}
             Ending::Ousted => {
                 tracing::info!(%peer, "a client has connected again; its older connection is closed");
+                self.take_the_rest(&mut reader, Instant::now()).await;
             }
             Ending::Stopping => {
                 // It is read until then.
@@ -91,21 +125,63 @@ impl Connection {
             self.refuse_all(&refusal);
             self.take_acknowledgements(&mut reader, &refusal, Instant::now() + farewell).await;
         }
-        self.leave();
-        self.deliveries.outbox.close();
-        let rest = async {
-            while writer.join_next().await.is_some() {}
-            if is_sent_away {
-                reader.discard().await;
-            }
+        let outliving = self.sends_may_wait().filter(|_| lets_sends_wait);
+        self.leave(outliving.is_some());
+        self.close_ears();
+        let closing = async move {
+            let rest = async {
+                while writer.join_next().await.is_some() {}
+                if is_sent_away {
+                    reader.discard().await;
+                }
+            };
+            // Whether the peer has read it all is its own affair.
+            let _ = timeout(farewell, rest).await;
         };
-        // Whether the peer has read it all is its own affair.
-        let _ = timeout(farewell, rest).await;
+        let waiting = async {
+            self.wait_for_sends(&mut stopping).await;
+            drop(outliving);
+            self.lost.say(peer);
+        };
+        tokio::join!(closing, waiting);
+    }
+
+    /// Takes nothing more for the peer.
+    fn close_ears(&mut self) {
+        self.is_unheard = true;
+        self.deliveries.close();
     }
 
     /// Tells the peer, unasked.
     fn refuse_all(&self, refusal: &Refusal) {
         self.refuse(Answer { command_id: 0, is_required: false }, refusal.clone());
+    }
+
+    /// Does what the peer has still sent, though it cannot hear of it any more, until there is nothing or the time is over.
+    async fn take_the_rest(&mut self, reader: &mut CommandReader<OwnedReadHalf>, deadline: Instant) {
+        self.close_ears();
+        // The runtime looks what has arrived on the socket.
+        tokio::task::yield_now().await;
+        let bounds = self.shared.options.bounds;
+        loop {
+            let has_room = self.under_way.has_room(bounds) || reader.is_within_a_large_frame();
+            let done = tokio::select! {
+                biased;
+                Some(confirmed) = self.unconfirmed.next(), if !self.unconfirmed.is_empty() => {
+                    self.confirmed(confirmed)
+                }
+                read = reader.next(), if has_room => match read {
+                    // Nobody would have what came of these.
+                    Ok(Structure::ConsumerInfo(_) | Structure::MessagePull(_)) => Ok(()),
+                    Ok(structure) => self.command(structure).await,
+                    Err(_) => return,
+                },
+                () = sleep_until(deadline) => return,
+            };
+            if done.is_err() {
+                return;
+            }
+        }
     }
 
     /// Takes the acknowledgements that the peer has sent, and refuses all else, until it has left or time is over.
@@ -138,6 +214,7 @@ impl Connection {
                     }
                 }
                 Structure::ShutdownInfo(_) => return,
+                Structure::Message(message) if !answer.is_required => self.note_lost(&message, refusal),
                 _ if answer.is_required && self.deliveries.unwritten.has_room(bounds) => {
                     self.refuse(answer, refusal.clone());
                 }
@@ -146,9 +223,20 @@ impl Connection {
         }
     }
 
-    /// Ends the provider's side. Of a peer that has not closed its connection, the oldest message of each consumer that was
-    /// not acknowledged counts as delivered.
-    fn leave(&mut self) {
+    /// The place of sends that wait for room and would come to nothing with the connection, where there are any and there is
+    /// such a place.
+    fn sends_may_wait(&self) -> Option<OwnedSemaphorePermit> {
+        let bytes = u32::try_from(self.under_way.bytes()).ok().filter(|_| self.awaited > 0)?;
+        Arc::clone(&self.shared.outliving).try_acquire_many_owned(bytes).ok()
+    }
+
+    /// Ends the provider's side, or all of it but the connection, where sends wait that would come to nothing with that. Of a
+    /// peer that has not closed its connection, the oldest message of each consumer that was not acknowledged counts as
+    /// delivered.
+    fn leave(&mut self, sends_wait: bool) {
+        if sends_wait && (self.is_closed || self.close_all(UNKNOWN).is_ok()) {
+            return;
+        }
         if let Some(introduced) = self.introduced.take()
             && !self.is_closed
             && !self.is_corriere
@@ -162,6 +250,31 @@ impl Connection {
             for (subscription, number) in oldest {
                 introduced.provider.tell(Command::HandedOver { subscription, number, mark: None });
             }
+        }
+    }
+
+    /// Waits until what the peer has sent is taken in or refused, which is no later than its deadline, unless the acceptor stops
+    /// or the client comes again. Then it waits no longer than it takes to hear what became of it.
+    async fn wait_for_sends(&mut self, stopping: &mut watch::Receiver<bool>) {
+        let oust = Arc::clone(&self.oust);
+        if self.introduced.is_some() {
+            tokio::select! {
+                biased;
+                () = told_to_stop(stopping) => {}
+                () = oust.notified() => {}
+                () = self.hear_of_sends() => {}
+            }
+            self.introduced = None;
+        }
+        let _ = timeout(self.shared.options.flush, self.hear_of_sends()).await;
+    }
+
+    async fn hear_of_sends(&mut self) {
+        while self.awaited > 0
+            && let Some(confirmed) = self.unconfirmed.next().await
+        {
+            // A second reason to end changes nothing.
+            let _ = self.confirmed(confirmed);
         }
     }
 }
@@ -213,4 +326,22 @@ async fn say_and_close(
     };
     // Whether it was read is for the peer to know.
     let _ = timeout(shared.options.farewell, saying).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_of_the_task_that_writes_is_no_goodbye() {
+        let mut writer: JoinSet<Result<(), LinkError>> = JoinSet::new();
+        writer.spawn(async { panic!("it cannot write {}", 7) });
+        let Ending::Panicked(error) = Ending::of_writing(writer.join_next().await.unwrap()) else {
+            panic!("it is another ending");
+        };
+        assert!(error.to_string().contains("it cannot write 7"), "{error}");
+        writer.spawn(async { Err(LinkError::Closed) });
+        let ending = Ending::of_writing(writer.join_next().await.unwrap());
+        assert!(matches!(ending, Ending::Unheard(LinkError::Closed)));
+    }
 }

@@ -31,6 +31,7 @@ mod deliveries;
 mod ending;
 mod exceptions;
 mod ledger;
+mod lost;
 mod parking;
 mod pulls;
 mod registry;

@@ -16,11 +16,14 @@ pub struct Bounds {
     pub unanswered: usize,
     /// How many answers, and how much word of temporary destinations, may wait to be written.
     pub unwritten: usize,
+    /// How many messages may be on their way to its consumers without a window, whatever credit they grant. Each of them
+    /// may have one.
+    pub pulled: usize,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { parked: 1024 * 1024, unanswered: 16 * 1024 * 1024, unwritten: 4_096 }
+        Self { parked: 1024 * 1024, unanswered: 16 * 1024 * 1024, unwritten: 4_096, pulled: 512 }
     }
 }
 
@@ -53,6 +56,11 @@ impl UnderWay {
             Held::Parked(bytes) => self.parked -= bytes,
             Held::Unanswered(bytes) => self.unanswered -= bytes,
         }
+    }
+
+    /// All that is held, in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        self.parked + self.unanswered
     }
 
     /// Whether the peer has sent more, without waiting, than it may have waiting.
@@ -105,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_bound_is_passed_by_one_command_and_not_by_more() {
-        let bounds = Bounds { parked: 100, unanswered: 1_000, unwritten: 1 };
+        let bounds = Bounds { parked: 100, unanswered: 1_000, unwritten: 1, pulled: 1 };
         let mut under_way = UnderWay::default();
         under_way.hold(Held::Parked(100));
         assert!(under_way.has_room(bounds));

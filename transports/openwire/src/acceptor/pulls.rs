@@ -1,6 +1,6 @@
 //! Consumers without a window: what was granted to them, and when they are told that there is nothing.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use corriere_core::SubscriptionId;
 use tokio::time::{Instant, sleep_until};
@@ -56,6 +56,128 @@ impl Pulls {
         let found_nothing = self.draining > 0;
         self.draining = self.draining.saturating_sub(1);
         found_nothing
+    }
+}
+
+/// How many grants and drains of one consumer may wait for a drain. The client has one or two.
+const MOST_LATER: usize = 1_024;
+
+/// What a peer of Corriere has granted one of its consumers. The provider is granted no more than a slice at once, and the
+/// next one when what came by the last is written: so a peer that grants much and reads nothing holds little.
+#[derive(Debug, Default)]
+pub(super) struct Grants {
+    /// Granted by the peer and not handed on.
+    waiting: u64,
+    /// Handed on and not used by a delivery.
+    open: u32,
+    /// Delivered and not written.
+    unwritten: u32,
+    drain: Drain,
+    /// What the peer asked for behind a drain that is not complete.
+    later: VecDeque<Request>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Drain {
+    #[default]
+    None,
+    /// All that was granted before has to be handed on first, or to find nothing.
+    Asked,
+    /// The provider drains the present slice.
+    UnderWay,
+}
+
+/// What is to be asked of the provider, or what the peer asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Request {
+    Grant(u32),
+    Drain,
+}
+
+impl Grants {
+    /// Takes what the peer asks; false when it has too much under way already.
+    pub(super) fn ask(&mut self, request: Request) -> bool {
+        if self.drain == Drain::None {
+            self.take(request);
+            return true;
+        }
+        if let (Some(Request::Grant(granted)), Request::Grant(more)) = (self.later.back_mut(), request) {
+            *granted = granted.saturating_add(more);
+            return true;
+        }
+        let has_room = self.later.len() < MOST_LATER;
+        if has_room {
+            self.later.push_back(request);
+        }
+        has_room
+    }
+
+    fn take(&mut self, request: Request) {
+        match request {
+            Request::Grant(credit) => self.waiting = self.waiting.saturating_add(u64::from(credit)),
+            Request::Drain => self.drain = Drain::Asked,
+        }
+    }
+
+    /// A message came.
+    pub(super) fn deliver(&mut self) {
+        self.open = self.open.saturating_sub(1);
+        self.unwritten += 1;
+    }
+
+    /// A message that came cannot be written, and the provider gives another one for it.
+    pub(super) fn undelivered(&mut self) {
+        if self.drain != Drain::UnderWay {
+            self.open += 1;
+        }
+    }
+
+    /// A message is written; whether the next slice may be handed on.
+    pub(super) fn written(&mut self, slice: u32) -> bool {
+        self.unwritten = self.unwritten.saturating_sub(1);
+        self.waiting > 0 && self.drain != Drain::UnderWay && self.room(slice) > 0
+    }
+
+    /// What the provider is to be asked now, to be called until there is nothing, after each change.
+    pub(super) fn next(&mut self, slice: u32) -> Option<Request> {
+        if self.drain == Drain::UnderWay {
+            return None;
+        }
+        let credit = u32::try_from(self.waiting).unwrap_or(u32::MAX).min(self.room(slice));
+        if credit > 0 {
+            self.waiting -= u64::from(credit);
+            self.open += credit;
+            return Some(Request::Grant(credit));
+        }
+        let may_drain = self.drain == Drain::Asked && (self.waiting == 0 || self.open > 0);
+        may_drain.then(|| {
+            self.drain = Drain::UnderWay;
+            Request::Drain
+        })
+    }
+
+    /// The provider has drained a slice; whether that was all, which the peer is to be told. What is left of a slice is taken
+    /// back, and with it what was not handed on.
+    pub(super) fn drained(&mut self) -> bool {
+        let found_nothing_more = std::mem::take(&mut self.open) > 0;
+        if self.waiting > 0 && !found_nothing_more {
+            self.drain = Drain::Asked;
+            return false;
+        }
+        self.waiting = 0;
+        self.drain = Drain::None;
+        while self.drain == Drain::None
+            && let Some(request) = self.later.pop_front()
+        {
+            self.take(request);
+        }
+        true
+    }
+
+    /// How much may be handed on: nothing before half of a slice is written, so that it is not one message each time.
+    fn room(&self, slice: u32) -> u32 {
+        let used = self.open.saturating_add(self.unwritten);
+        if used <= slice / 2 { slice - used } else { 0 }
     }
 }
 
@@ -134,6 +256,64 @@ mod tests {
         pulls.deliver();
         assert!(!pulls.drained());
         assert!(pulls.undelivered() && pulls.expire() && pulls.drained(), "it is told after all");
+    }
+
+    /// Asks for all that may be asked for.
+    fn requests(grants: &mut Grants, slice: u32) -> Vec<Request> {
+        std::iter::from_fn(|| grants.next(slice)).collect()
+    }
+
+    #[test]
+    fn a_large_grant_is_handed_on_as_what_came_by_it_is_written() {
+        let mut grants = Grants::default();
+        assert!(grants.ask(Request::Grant(u32::MAX)) && grants.ask(Request::Grant(u32::MAX)));
+        assert_eq!(requests(&mut grants, 4), [Request::Grant(4)]);
+        (0..4).for_each(|_| grants.deliver());
+        assert_eq!(requests(&mut grants, 4), []);
+        assert!(!grants.written(4) && requests(&mut grants, 4).is_empty());
+        assert!(grants.written(4), "half of it is written");
+        assert_eq!(requests(&mut grants, 4), [Request::Grant(2)]);
+        // With more consumers the slices are smaller.
+        (0..4).for_each(|_| assert!(!grants.written(1)));
+        assert_eq!(requests(&mut grants, 1), []);
+    }
+
+    #[test]
+    fn a_drain_goes_through_all_slices_before_it_finds_nothing() {
+        let mut grants = Grants::default();
+        assert!(grants.ask(Request::Grant(6)) && grants.ask(Request::Drain));
+        assert_eq!(requests(&mut grants, 4), [Request::Grant(4), Request::Drain]);
+        // What comes behind it waits for it.
+        assert!(grants.ask(Request::Grant(1)) && grants.ask(Request::Grant(1)) && grants.ask(Request::Drain));
+        assert_eq!(requests(&mut grants, 4), []);
+        (0..4).for_each(|_| grants.deliver());
+        assert!(!grants.drained());
+        assert_eq!(requests(&mut grants, 4), [], "nothing of it is written");
+        (0..4).for_each(|_| _ = grants.written(4));
+        assert_eq!(requests(&mut grants, 4), [Request::Grant(2), Request::Drain]);
+        grants.deliver();
+        assert!(grants.drained(), "there was no sixth message");
+        assert_eq!(requests(&mut grants, 4), [Request::Grant(2), Request::Drain]);
+        assert!(grants.drained());
+        assert_eq!(requests(&mut grants, 4), []);
+    }
+
+    #[test]
+    fn a_drain_of_more_than_there_is_ends_with_its_first_slice() {
+        let mut grants = Grants::default();
+        assert!(grants.ask(Request::Grant(u32::MAX)) && grants.ask(Request::Drain));
+        assert_eq!(requests(&mut grants, 4), [Request::Grant(4), Request::Drain]);
+        grants.deliver();
+        assert!(grants.drained());
+        assert!(!grants.written(4));
+        assert_eq!(requests(&mut grants, 4), [], "its credit is taken back, also what was not handed on");
+    }
+
+    #[test]
+    fn more_drains_than_any_client_has_are_refused() {
+        let mut grants = Grants::default();
+        assert!((0..=MOST_LATER).all(|_| grants.ask(Request::Drain)));
+        assert!(!grants.ask(Request::Drain));
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,6 +7,7 @@ use corriere_core::provider::{Command, SendMessage};
 use super::confirmations::{Answer, Then};
 use super::connection::Connection;
 use super::exceptions::Refusal;
+use super::lost::Sent;
 use super::parking::Held;
 use crate::codec::conversion::ConversionLimits;
 use crate::codec::structures as wire;
@@ -22,6 +23,9 @@ impl Connection {
             self.transactions.spoil(message.transaction_id.as_ref(), refusal);
             if let Some(acknowledges) = self.producer_ack(message, answer) {
                 self.deliveries.answer(acknowledges);
+            }
+            if self.is_unheard && !answer.is_required {
+                self.note_lost(message, refusal);
             }
         }
         sent
@@ -42,10 +46,24 @@ impl Connection {
         let limits = ConversionLimits { memory: self.maximum_frame_size };
         let message = Arc::new(message.to_core(limits)?);
         let held = if answer.is_required { Held::Unanswered(size) } else { Held::Parked(size) };
+        let headers = message.headers();
+        let sent = Sent {
+            id: headers.message_id.clone(),
+            destination: headers.destination.clone(),
+            transaction: transaction.clone(),
+        };
         let send = SendMessage { producer, message, transaction, deadline: None };
         let receipt = provider.submit(Command::Send(send));
-        self.when_confirmed(receipt, Then::Sent { answer, acknowledges }, held);
+        self.when_confirmed(receipt, Then::Sent { answer, acknowledges, sent }, held);
         Ok(())
+    }
+
+    /// Notes a message that is not taken any more, for whose answer nobody waits.
+    pub(super) fn note_lost(&mut self, message: &wire::Message, reason: &Refusal) {
+        let id = message.message_id.as_ref().and_then(|id| id.to_core().ok());
+        let destination = message.destination.as_ref().and_then(|destination| destination.to_core().ok());
+        let transaction = self.transactions.named(message.transaction_id.as_ref()).ok().flatten();
+        self.lost.note(&Sent { id, destination, transaction }, reason);
     }
 
     /// What a producer with a window is told of a message for whose answer it does not wait, once that holds nothing any

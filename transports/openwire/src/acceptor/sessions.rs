@@ -93,7 +93,8 @@ impl Connection {
         self.submit(Command::CloseSession { session }, Then::Answer(answer))
     }
 
-    /// Closes the connection with all it has; what follows but `ShutdownInfo` is refused.
+    /// Closes the connection with all it has; what follows but `ShutdownInfo` is refused. What it has sent that waits for room
+    /// is still taken in, or refused at its deadline, before the connection is closed, as ActiveMQ does.
     pub(super) fn close_connection(
         &mut self,
         id: &wire::ConnectionId,
@@ -101,12 +102,40 @@ impl Connection {
         answer: Answer,
     ) -> Result<(), Refusal> {
         self.check_owner(&id.value, "what is to be removed")?;
+        self.close_all(last)?;
+        self.closing = Some(answer);
+        if self.awaited == 0 {
+            self.finish_closing();
+        }
+        Ok(())
+    }
+
+    /// Closes all that the connection has but itself, and takes nothing more.
+    pub(super) fn close_all(&mut self, last: i64) -> Result<(), Refusal> {
         let consumers: Vec<_> = self.consumers.drain().map(|(_, subscription)| subscription).collect();
         self.end_consumers(&consumers, last)?;
         self.deliveries.lock().watchers.retain(|_| false);
-        self.submit(Command::Close, Then::Closed(answer))?;
+        let provider = self.provider()?;
+        // With nothing to wait for, the connection ends all of it at once.
+        if self.awaited > 0 {
+            for transaction in self.transactions.open() {
+                provider.tell(Command::Rollback { transaction, cause: None });
+            }
+            for session in self.sessions.values() {
+                provider.tell(Command::CloseSession { session: *session });
+            }
+        }
         self.is_closed = true;
         Ok(())
+    }
+
+    /// Closes the connection that was to be closed, now that nothing is left that it has to wait for.
+    pub(super) fn finish_closing(&mut self) {
+        let Some(introduced) = &self.introduced else { return };
+        if let Some(answer) = self.closing.take() {
+            let receipt = introduced.provider.submit(Command::Close);
+            self.when_opened(receipt, Then::Closed(answer));
+        }
     }
 
     /// Ends consumers whose session ends next, which takes back, counted, what was handed over. A peer of Corriere has said

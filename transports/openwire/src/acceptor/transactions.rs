@@ -20,6 +20,8 @@ struct Open {
     spoilt: Option<String>,
     /// What it acknowledged.
     ranges: Vec<(SubscriptionId, u64, u64)>,
+    /// Whether its commit or its rollback is under way.
+    is_ending: bool,
 }
 
 impl Transactions {
@@ -45,6 +47,18 @@ impl Transactions {
         let transaction = self.named(id).ok().flatten();
         if let Some(open) = transaction.and_then(|transaction| self.0.get_mut(&transaction)) {
             open.spoilt.get_or_insert_with(|| refusal.to_string());
+        }
+    }
+
+    /// Those for whose end nobody has asked.
+    pub(super) fn open(&self) -> Vec<TransactionId> {
+        let open = self.0.iter().filter(|(_, open)| !open.is_ending);
+        open.map(|(transaction, _)| transaction.clone()).collect()
+    }
+
+    fn begin_end(&mut self, transaction: &TransactionId) {
+        if let Some(open) = self.0.get_mut(transaction) {
+            open.is_ending = true;
         }
     }
 
@@ -99,6 +113,7 @@ impl Connection {
                 self.submit(Command::Begin { transaction }, Then::Answer(answer))
             }
             TransactionOperation::CommitOnePhase => {
+                self.transactions.begin_end(&transaction);
                 let spoilt = self.transactions.0.get(&transaction).and_then(|open| open.spoilt.clone());
                 let command = match &spoilt {
                     None => Command::Commit { transaction: transaction.clone(), one_phase: true },
@@ -107,6 +122,7 @@ impl Connection {
                 self.submit(command, Then::Ended { transaction, is_commit: true, spoilt, answer })
             }
             TransactionOperation::Rollback => {
+                self.transactions.begin_end(&transaction);
                 let command = Command::Rollback { transaction: transaction.clone(), cause: None };
                 self.submit(command, Then::Ended { transaction, is_commit: false, spoilt: None, answer })
             }

@@ -33,6 +33,7 @@ impl Writing {
                 Outgoing::Word(structure) | Outgoing::Answer(structure) => writer.put(&structure)?,
                 Outgoing::Advisory(advisory) => writer.put(&shared.advisor.dispatch(&advisory))?,
                 Outgoing::Delivery(delivery) => {
+                    deliveries.written(&delivery);
                     let written = match delivery.to_structure(is_corriere) {
                         Ok(structure) => writer.put(&structure).map_err(|error| error.to_string()),
                         Err(error) => Err(error.to_string()),

@@ -70,6 +70,12 @@ impl Frames {
         !self.buffer.is_empty()
     }
 
+    /// The size of the frame that is not complete, and how much of it has come, its size not counted.
+    pub(crate) fn unfinished(&self) -> Option<(usize, usize)> {
+        let size = self.announced()?;
+        Some((size, self.buffer.len().saturating_sub(PREFIX))).filter(|(size, received)| received < size)
+    }
+
     fn announced(&self) -> Option<usize> {
         let prefix = self.buffer.first_chunk::<PREFIX>()?;
         // A negative size is one above `LARGEST`.

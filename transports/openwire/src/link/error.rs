@@ -23,6 +23,16 @@ pub(crate) enum LinkError {
         /// How long it may be silent.
         limit: Duration,
     },
+    /// A large frame came too slowly, where others may wait for its place.
+    #[error(
+        "the peer took too long over a frame: {received} of its {size} bytes have come; expected at least 8192 a second"
+    )]
+    Slow {
+        /// What has come of it.
+        received: usize,
+        /// What it has.
+        size: usize,
+    },
     /// No wire format came in time.
     #[error("the peer did not send its wire format (WireFormatInfo) within {limit:?}")]
     NoWireFormat {

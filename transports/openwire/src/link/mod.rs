@@ -2,12 +2,14 @@
 //! commands in, a queue of commands out, silence and what is sent against it.
 
 mod error;
+mod frame_room;
 mod handshake;
 mod outbox;
 mod reading;
 mod writing;
 
 pub(crate) use error::LinkError;
+pub(crate) use frame_room::{FrameRoom, SMALL};
 pub(crate) use handshake::handshake;
 pub(crate) use outbox::Outbox;
 pub(crate) use reading::CommandReader;

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex, split};
 
 use super::*;
@@ -148,4 +149,115 @@ async fn a_peer_that_goes_within_a_frame_is_told_from_one_that_closes() {
     theirs.write_all(&[0, 0, 0, 9, 11]).await.unwrap();
     drop(theirs);
     assert!(matches!(reader.next().await, Err(LinkError::Truncated)));
+}
+
+/// A large frame of this size, its own included, that is no structure.
+fn large(size: u32) -> Vec<u8> {
+    let mut bytes = vec![0; size as usize];
+    bytes[..4].copy_from_slice(&(size - 4).to_be_bytes());
+    bytes[4] = 0xff;
+    bytes
+}
+
+/// A reader whose large frames share a room, and who writes to it.
+fn sharing(room: &FrameRoom) -> (CommandReader<ReadHalf<DuplexStream>>, DuplexStream) {
+    let (ours, theirs) = duplex(1_000_000);
+    let (read, _) = split(ours);
+    (CommandReader::new(read, 1_000_000).sharing(room.clone()), theirs)
+}
+
+#[tokio::test]
+async fn a_large_frame_waits_until_there_is_room_for_it_and_small_ones_do_not() {
+    let room = FrameRoom::new(0, 300_000);
+    let ((mut first, mut to_first), (mut second, mut to_second), (mut third, mut to_third)) =
+        (sharing(&room), sharing(&room), sharing(&room));
+    let (one, other) = (large(300_000), large(200_000));
+    to_first.write_all(&one[..100_000]).await.unwrap();
+    assert!(first.next().now_or_never().is_none() && first.is_within_a_large_frame());
+    to_second.write_all(&other).await.unwrap();
+    to_third.write_all(&other).await.unwrap();
+    // Each future is dropped, as in a loop that has other things to do; whose turn is next stays as it is.
+    for _ in 0..3 {
+        assert!(second.next().now_or_never().is_none());
+        assert!(third.next().now_or_never().is_none());
+    }
+    assert!(second.held() < 200_000, "no more of it is read");
+    let (mut small, mut to_small) = sharing(&room);
+    let mut bytes = Vec::new();
+    WireFormat::default().encode(&shutdown(1), &mut bytes).unwrap();
+    to_small.write_all(&bytes).await.unwrap();
+    assert_eq!(small.next().await.unwrap(), shutdown(1));
+
+    to_first.write_all(&one[100_000..]).await.unwrap();
+    // It is complete, whatever is in it, and so its place is free for who came next.
+    assert!(matches!(first.next().await, Err(LinkError::Decode(_))));
+    assert!(third.next().now_or_never().is_none());
+    assert!(matches!(second.next().await, Err(LinkError::Decode(_))));
+    assert!(matches!(third.next().await, Err(LinkError::Decode(_))));
+}
+
+#[tokio::test]
+async fn who_goes_while_a_large_frame_waits_or_arrives_leaves_no_hole_in_the_room() {
+    let room = FrameRoom::new(300_000, 0);
+    for _ in 0..3 {
+        let ((mut holder, mut to_holder), (mut waiter, mut to_waiter)) = (sharing(&room), sharing(&room));
+        for write in [&mut to_holder, &mut to_waiter] {
+            write.write_all(&large(300_000)[..100_000]).await.unwrap();
+        }
+        assert!(holder.next().now_or_never().is_none());
+        assert!(waiter.next().now_or_never().is_none());
+    }
+    let (mut last, mut to_last) = sharing(&room);
+    to_last.write_all(&large(300_000)).await.unwrap();
+    assert!(matches!(last.next().await, Err(LinkError::Decode(_))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_frame_that_trickles_does_not_keep_its_place() {
+    let room = FrameRoom::new(0, 300_000);
+    let (mut reader, mut to_reader) = sharing(&room);
+    let frame = large(300_000);
+    to_reader.write_all(&frame[..100_000]).await.unwrap();
+    let trickling = async {
+        for byte in &frame[100_000..] {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            to_reader.write_all(&[*byte]).await.unwrap();
+        }
+    };
+    tokio::select! {
+        read = reader.next() => assert!(matches!(read, Err(LinkError::Slow { size: 299_996, .. })), "{read:?}"),
+        () = trickling => panic!("it has all the time that it likes"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_counts_on_while_its_listener_has_other_things_to_do() {
+    let (ours, theirs) = duplex(4_096);
+    let (mut reader, _writer) = side(ours);
+    let (_their_reader, mut their_writer) = side(theirs);
+    let limit = Duration::from_secs(3);
+    reader.agree(WireFormat::default(), Some(limit));
+    for _ in 0..2 {
+        assert!(tokio::time::timeout(Duration::from_secs(2), reader.next()).await.is_err());
+        their_writer.put(&shutdown(1)).unwrap();
+        their_writer.flush().await.unwrap();
+        assert_eq!(reader.next().await.unwrap(), shutdown(1));
+    }
+    for _ in 0..2 {
+        assert!(tokio::time::timeout(Duration::from_secs(1), reader.next()).await.is_err());
+    }
+    let last = tokio::time::timeout(Duration::from_secs(2), reader.next()).await;
+    assert!(matches!(last, Ok(Err(LinkError::Silent { .. }))), "{last:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_came_while_nobody_read_is_no_silence() {
+    let (ours, theirs) = duplex(4_096);
+    let (mut reader, _writer) = side(ours);
+    let (_their_reader, mut their_writer) = side(theirs);
+    reader.agree(WireFormat::default(), Some(Duration::from_secs(3)));
+    their_writer.put(&shutdown(1)).unwrap();
+    their_writer.flush().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(reader.next().await.unwrap(), shutdown(1));
 }
