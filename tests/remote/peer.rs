@@ -57,11 +57,11 @@ impl Peer {
         Self { url: acceptor.url(), kind: Kind::Corriere, _acceptor: Some(acceptor), ..peer }
     }
 
-    /// The same with frames of 2,000 bytes at most, and where it is reached without.
+    /// The same with frames of 64 KiB at most, and where it is reached without.
     pub(crate) async fn narrow_corriere() -> (Self, Self) {
         let wide = Self::vm();
         let broker = wide.broker.clone().unwrap();
-        let url = "tcp://127.0.0.1:0?wireFormat.maxFrameSize=2000";
+        let url = "tcp://127.0.0.1:0?wireFormat.maxFrameSize=65536";
         let acceptor =
             Acceptor::bind(url, Arc::new(broker.clone()), AcceptorOptions::default()).await.unwrap();
         let narrow = Self::of(Kind::Corriere, acceptor.url(), wide.test);

@@ -180,7 +180,7 @@ async fn what_the_wire_has_no_room_for_counts_for_nothing_that_is_buffered_befor
     let (narrow, wide) = Peer::narrow_corriere().await;
     let q = wide.queue("q");
     let sending = wide.session(Auto).await;
-    let large = "x".repeat(5_000);
+    let large = "x".repeat(100_000);
     for body in ["m1", "m2", &large, "m4"] {
         send_text(&sending, &q, body).await;
     }
