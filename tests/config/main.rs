@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
 mod accepted;
+mod connection_factories;
 mod environment;
+mod listeners;
 mod placeholders;
 mod precedence;
 mod refused;

@@ -18,17 +18,20 @@ fn a_name_that_is_not_known_is_refused_with_the_nearest() {
     );
     refused(
         "[connection_factories.main]\nurl = \"vm://local\"\nurls = \"\"",
-        "`connection_factories.main.urls` (config.toml, line 3) is not known; did you mean `url`?; known here: `url`",
+        "`connection_factories.main.urls` (config.toml, line 3) is not known; did you mean `url`?; known here: `url`, `user`, \
+         `password`, `client_id`, `send_timeout`, `prefetch`",
     );
     refused(
         "[listeners.on_order]\nconcurency = \"2\"",
         "`listeners.on_order.concurency` (config.toml, line 2) is not known; did you mean `concurrency`?; known here: \
-         `container`, `queue`, `topic`, `ack`, `concurrency`, `prefetch`, `send_to`, `message_converter`",
+         `enabled`, `container`, `queue`, `topic`, `ack`, `transacted`, `concurrency`, `prefetch`, `send_to`, \
+         `message_converter`",
     );
     refused(
         "[listeners.on_order]\nacknowledge = \"auto\"",
         "`listeners.on_order.acknowledge` (config.toml, line 2) is not known; did you mean `ack`?; known here: \
-         `container`, `queue`, `topic`, `ack`, `concurrency`, `prefetch`, `send_to`, `message_converter`",
+         `enabled`, `container`, `queue`, `topic`, `ack`, `transacted`, `concurrency`, `prefetch`, `send_to`, \
+         `message_converter`",
     );
     refused(
         "[broker.redelivery]\nmax_redeliveries = 6",

@@ -141,6 +141,9 @@ impl ApplicationBuilder {
         if plan.listeners.is_empty() {
             tracing::info!("no listeners");
         }
+        for remark in &plan.remarks {
+            remark.log();
+        }
         let mut containers = Vec::new();
         let mut planned_listeners = plan.listeners;
         for planned in &mut planned_listeners {

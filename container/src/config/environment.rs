@@ -129,8 +129,7 @@ fn key(mut path: Vec<String>, keys: &[KeySchema], parts: &[&str], at: usize) -> 
         _ if parts.len() > at + 1 => {
             Err(Miss { reason: format!("`{}` is no table", path.join(".")), nearest: None })
         }
-        Kind::List => Ok(Target { path, is_list: true }),
-        Kind::Value | Kind::WithoutEffect(_) => Ok(Target { path, is_list: false }),
+        kind => Ok(Target { path, is_list: matches!(kind, Kind::List(_)) }),
     }
 }
 

@@ -19,6 +19,10 @@ pub use error::{ConfigError, Origin, Place};
 pub(crate) use error::{Problems, known_names, unknown_name};
 pub(crate) use origin::hidden_within;
 pub use reading::{Setting, WithoutEffect};
+pub use schema::json_schema;
+#[cfg(test)]
+pub(crate) use schema::{KeySchema, Kind, Shape, TABLES, TableSchema, samples};
+pub(crate) use tables::contradiction;
 pub use tables::{
     ApplicationTable, BeanTable, BrokerTable, Configuration, ConnectionFactoryTable, DeadLetterKind,
     ListenerContainerTable, ListenerTable, MessageConverterTable, Named, Preset, StoreTable, TemplateTable,

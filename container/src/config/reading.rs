@@ -171,7 +171,7 @@ impl<'a> Reading<'a> {
                         self.check_table(&path, values, keys);
                     }
                 }
-                Some(Kind::Value | Kind::List) => {}
+                Some(_) => {}
             }
         }
     }
@@ -209,7 +209,7 @@ impl<'a> TableReader<'a> {
                 self.reading.problem(ConfigError::Value {
                     place,
                     found: value::shown(value),
-                    expected: self.expects(key).to_owned(),
+                    expected: self.expects(key),
                 });
                 None
             }
@@ -236,10 +236,8 @@ impl<'a> TableReader<'a> {
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Option<Setting<T>> {
         if !self.values.contains_key(key) {
-            self.reading.problem(ConfigError::Missing {
-                place: self.place(key),
-                expected: self.expects(key).to_owned(),
-            });
+            self.reading
+                .problem(ConfigError::Missing { place: self.place(key), expected: self.expects(key) });
         }
         self.setting(key, read)
     }
@@ -249,10 +247,8 @@ impl<'a> TableReader<'a> {
         let mut path = self.path.clone();
         path.push(key);
         let values = self.reading.as_table(self.values.get(key)?, &path)?;
-        let keys = match self.keys.iter().find(|schema| schema.name == key)?.kind {
-            Kind::Table(keys) => keys,
-            Kind::Value | Kind::List | Kind::WithoutEffect(_) => return None,
-        };
+        let schema = self.keys.iter().find(|schema| schema.name == key)?;
+        let Kind::Table(keys) = schema.kind else { return None };
         Some(TableReader { reading: self.reading, path, values, keys })
     }
 
@@ -276,9 +272,9 @@ impl<'a> TableReader<'a> {
         self.values
     }
 
-    fn expects(&self, key: &str) -> &'static str {
+    fn expects(&self, key: &str) -> String {
         let schema = self.keys.iter().find(|schema| schema.name == key);
         debug_assert!(schema.is_some(), "`{key}` is read but not in the schema of {:?}", self.path);
-        schema.map_or("a value", |schema| schema.expects)
+        schema.map_or_else(|| "a value".to_owned(), KeySchema::expects)
     }
 }
