@@ -7,7 +7,7 @@
 //! and stops it all. [`core`] is what lies beneath: messages and destinations, connections, sessions, producers and
 //! consumers, as Jakarta Messaging has them.
 
-pub use corriere_container::application::{Application, ApplicationBuilder, Error, PlannedListener};
+pub use corriere_container::application::{Application, ApplicationBuilder, Check, Error, PlannedListener};
 pub use corriere_container::beans::{Bean, BeanBuildError, BeanError, Beans};
 #[cfg(feature = "embedded")]
 pub use corriere_container::testing;

@@ -18,6 +18,8 @@ pub struct Settings {
     pub memory_limit: u64,
     /// How long a send may wait for memory.
     pub send_deadline: Duration,
+    /// Whether a queue delivers its more urgent messages first; without it, all in the order of their arrival.
+    pub priorities: bool,
     /// Where the subscription does not want it otherwise.
     pub redelivery: RedeliveryPolicy,
     /// Where messages go that cannot be delivered.
@@ -44,6 +46,7 @@ impl Default for Settings {
         Self {
             memory_limit: 64 * 1024 * 1024,
             send_deadline: Duration::from_secs(30),
+            priorities: true,
             redelivery: RedeliveryPolicy::default(),
             dead_letters: DeadLetters::default(),
             dead_letter_non_persistent: false,

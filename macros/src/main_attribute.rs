@@ -9,10 +9,10 @@ pub(crate) fn expand(arguments: TokenStream, item: &TokenStream) -> TokenStream 
     match checked(arguments, item) {
         Ok(function) => {
             let ItemFn { attrs, vis, sig, block, .. } = &function;
-            let (name, output) = (&sig.ident, &sig.output);
+            let name = &sig.ident;
             quote! {
                 #(#attrs)*
-                #vis fn #name() #output {
+                #vis fn #name() -> ::std::process::ExitCode {
                     #sig #block
                     ::corriere::__private::run_main(#name())
                 }

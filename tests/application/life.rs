@@ -1,5 +1,7 @@
 //! Start and stop.
 
+use std::process::ExitCode;
+
 use corriere::prelude::*;
 
 use crate::{application, refused};
@@ -140,7 +142,8 @@ fn an_error_of_main_is_readable() {
         Application::from_config("no/such/config.toml")?.start().await?.run_until_shutdown().await
     }
 
-    let shown = format!("{:?}", main().unwrap_err());
+    assert_eq!(main(), ExitCode::FAILURE);
+    let shown = format!("{:?}", Application::from_config("no/such/config.toml").unwrap_err());
     assert!(shown.contains("/no/such/config.toml` cannot be read: "), "{shown}");
 }
 
@@ -174,9 +177,10 @@ fn an_error_of_main_takes_in_all_others() {
 #[test]
 fn main_may_return_anything_and_use_everything_of_the_runtime() {
     #[corriere::main]
-    async fn main() -> Result<u8, std::num::ParseIntError> {
-        tokio::spawn(async { "7".parse() }).await.unwrap()
+    async fn main() -> Result<ExitCode, std::num::ParseIntError> {
+        let code: u8 = tokio::spawn(async { "7".parse() }).await.unwrap()?;
+        Ok(code.into())
     }
 
-    assert_eq!(main(), Ok(7));
+    assert_eq!(main(), ExitCode::from(7));
 }

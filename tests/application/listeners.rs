@@ -51,6 +51,19 @@ async fn an_order_becomes_an_email(app: TestApp) {
     app.is_empty("orders").is_empty("emails");
 }
 
+#[corriere::test]
+async fn a_listener_that_is_not_enabled_leaves_its_messages_where_they_are(app: TestApp) {
+    let app = app
+        .config("[listeners.on_email]\nenabled = false\n[application]\nexpect = [\"on_email\"]")
+        .listeners([on_order::DEF, on_email::DEF])
+        .start()
+        .await;
+    app.send("orders", &Order { id: 1 }).await;
+    app.settled(on_order::DEF).await.acked().times(1);
+    assert!(app.application().container("on_email").is_none(), "nor is its bean asked for");
+    assert_eq!(app.take_one::<Email>("emails").await.subject, "Order 1");
+}
+
 type Done = Result<(), ListenerError>;
 
 #[jms_listener(queue = "aliased")]

@@ -28,6 +28,29 @@ async fn a_consumer_never_has_more_than_its_prefetch_and_what_it_was_handed() {
 }
 
 #[tokio::test]
+async fn without_a_bound_a_consumer_that_acknowledges_later_goes_on_as_activemqs_does() {
+    let broker = TestBroker::start();
+    let q = queue("q");
+    broker.send_numbered(&q, 20).await;
+    let factory = broker.factory("jms.prefetchPolicy.all=2&jms.prefetchPolicy.boundedExtension=false");
+    let connection = factory.create_connection().await.unwrap();
+    connection.start().unwrap();
+    let session = connection.create_session(Client).await.unwrap();
+    let consumer = session.create_consumer(&q).await.unwrap();
+    for handed in 1..=18 {
+        next(&consumer).await;
+        assert_eq!(
+            broker.counts(&q).in_flight,
+            handed + 2,
+            "each that was handed over makes room for another"
+        );
+    }
+    see(&consumer, 2).await;
+    session.acknowledge().await.unwrap();
+    assert_eq!((broker.counts(&q).acknowledged, broker.counts(&q).pending), (20, 0));
+}
+
+#[tokio::test]
 async fn a_consumer_in_auto_never_has_more_than_its_prefetch() {
     for prefetch in [1, 2, 5] {
         let broker = TestBroker::start();

@@ -20,6 +20,7 @@ fn every_table_and_key_is_read() {
         preset = "activemq"
         memory_limit = "64MiB"
         send_deadline = "30s"
+        priorities = true
         dead_letters = "shared"
         dead_letter_non_persistent = true
 
@@ -33,6 +34,11 @@ fn every_table_and_key_is_read() {
 
         [connection_factories.main]
         url = "vm://shop?jms.redeliveryPolicy.maximumRedeliveries=6"
+        user = "clerk"
+        password = "geheim"
+        client_id = "counter"
+        send_timeout = "5s"
+        prefetch = { queue = 7, topic = 8, bounded_extension = false }
 
         [destinations]
         orders = { queue = "shop.orders" }
@@ -49,21 +55,30 @@ fn every_table_and_key_is_read() {
         delivery_mode = "non_persistent"
         priority = 7
         time_to_live = "1h"
+        transacted = true
+        sessions = 4
 
         [listener_containers.default]
         connection_factory = "main"
         concurrency = "1-4"
+        enabled = true
         shutdown_timeout = "20s"
+        idle_timeout = "1m"
+        recovery_interval = "1s"
+        maximum_recovery_interval = "2m"
         prefetch = 5
         message_converter = "json"
         ack = "client"
+        transacted = false
 
         [listeners.on_order]
+        enabled = false
         container = "default"
         queue = "orders"
         ack = "transacted"
+        transacted = true
         concurrency = 16
-        prefetch = 0
+        prefetch = 1
         send_to = "queue://elsewhere"
         message_converter = "json"
 
@@ -83,6 +98,7 @@ fn every_table_and_key_is_read() {
     assert_eq!(broker.preset, Some(Preset::ActiveMq));
     assert_eq!(broker.memory_limit, Some(64 * 1024 * 1024));
     assert_eq!(broker.send_deadline, Some(Duration::from_secs(30)));
+    assert_eq!(broker.priorities, Some(true));
     assert_eq!(broker.dead_letters, Some(DeadLetterKind::Shared));
     assert_eq!(broker.dead_letter_non_persistent, Some(true));
     assert_eq!(
@@ -97,6 +113,17 @@ fn every_table_and_key_is_read() {
         }
     );
 
+    let main = configuration.connection_factories.get("main").unwrap();
+    assert_eq!(main.user.as_ref().unwrap().value, "clerk");
+    assert_eq!(main.password.as_ref().unwrap().value, "geheim");
+    assert_eq!(main.client_id.as_ref().unwrap().value, "counter");
+    assert_eq!(main.send_timeout, Some(Duration::from_secs(5)));
+    assert_eq!(
+        (main.queue_prefetch, main.topic_prefetch, main.bounded_extension),
+        (Some(7), Some(8), Some(false))
+    );
+    assert!(!format!("{main:?}").contains("geheim"));
+
     let destinations = configuration.destinations;
     assert_eq!(destinations.resolve("orders").unwrap(), Destination::queue("shop.orders").unwrap());
     assert_eq!(destinations.resolve("prices").unwrap(), Destination::topic("shop.prices").unwrap());
@@ -106,24 +133,30 @@ fn every_table_and_key_is_read() {
     assert_eq!(template.delivery_mode, Some(DeliveryMode::NonPersistent));
     assert_eq!(template.priority, Some(Priority::new(7).unwrap()));
     assert_eq!(template.time_to_live, Some(Duration::from_secs(3_600)));
+    assert_eq!((template.transacted, template.sessions), (Some(true), Some(4)));
     let factory = template.connection_factory.as_ref().unwrap();
     assert_eq!(factory.value, "main");
     assert_eq!(factory.place.key(), "templates.order_template.connection_factory");
     assert_eq!(
         *factory.place.origin(),
-        Origin::File { name: "config.toml".to_owned(), position: Some((30, 30)) }
+        Origin::File { name: "config.toml".to_owned(), position: Some((36, 30)) }
     );
 
     let container = configuration.listener_containers.get("default").unwrap();
     assert_eq!(container.concurrency, Some(Concurrency::new(1, 4)));
     assert_eq!(container.shutdown_timeout, Some(Duration::from_secs(20)));
     assert_eq!(container.prefetch, Some(5));
-    assert_eq!(container.acknowledge, Some(Acknowledge::Client));
+    assert_eq!(container.idle_timeout, Some(Duration::from_secs(60)));
+    assert_eq!(container.recovery_interval, Some(Duration::from_secs(1)));
+    assert_eq!(container.maximum_recovery_interval, Some(Duration::from_secs(120)));
+    assert!(container.enabled.as_ref().unwrap().value && !container.transacted.as_ref().unwrap().value);
+    assert_eq!(container.acknowledge.as_ref().unwrap().value, Acknowledge::Client);
 
     let listener = configuration.listeners.get("on_order").unwrap();
-    assert_eq!(listener.acknowledge, Some(Acknowledge::Transacted));
+    assert_eq!(listener.acknowledge.as_ref().unwrap().value, Acknowledge::Transacted);
+    assert!(!listener.enabled.as_ref().unwrap().value && listener.transacted.as_ref().unwrap().value);
     assert_eq!(listener.concurrency.as_ref().unwrap().value, Concurrency::new(1, 16));
-    assert_eq!(listener.prefetch, Some(0));
+    assert_eq!(listener.prefetch, Some(1));
     assert_eq!(configuration.beans.get("mailer").unwrap().bean_type.value, "smtp_mailer");
     assert_eq!(configuration.application.expect.unwrap().value, ["on_order"]);
 }

@@ -27,7 +27,7 @@ fn application(text: &str, environment: &[(&str, &str)]) -> ApplicationBuilder {
 
 fn planned(text: &str, listener: &str) -> PlannedListener {
     let planned = application(text, &[]).check().unwrap_or_else(|error| panic!("{error}"));
-    planned.into_iter().find(|planned| planned.listener.id == listener).unwrap()
+    planned.listeners.into_iter().find(|planned| planned.listener.id == listener).unwrap()
 }
 
 fn refused(text: &str) -> Vec<String> {
@@ -92,7 +92,7 @@ fn the_prefetch_of_the_listener_wins_over_the_destinations_and_that_over_the_con
 fn file_then_environment_then_program() {
     let text = format!("{BASE}[listeners.on_order]\nprefetch = 1\n");
     let variable = [("CORRIERE__LISTENERS__ON_ORDER__PREFETCH", "2")];
-    let prefetch = |builder: ApplicationBuilder| builder.check().unwrap()[0].settings.prefetch;
+    let prefetch = |builder: ApplicationBuilder| builder.check().unwrap().listeners[0].settings.prefetch;
     assert_eq!(prefetch(application(&text, &[])), 1);
     assert_eq!(prefetch(application(&text, &variable)), 2);
     assert_eq!(prefetch(application(&text, &variable).set("listeners.on_order.prefetch", 3)), 3);
@@ -114,7 +114,7 @@ fn a_key_that_the_program_sets_may_have_quoted_names() {
         .set("listeners.'on_plain_order'.queue", "Orders.IN")
         .check()
         .unwrap();
-    assert_eq!(planned[0].settings.destination.name(), "shop.orders");
+    assert_eq!(planned.listeners[0].settings.destination.name(), "shop.orders");
     for key in [
         "",
         "listeners.",

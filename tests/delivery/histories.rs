@@ -11,6 +11,7 @@ use corriere_broker::machine::ConnectionKey;
 use corriere_core::Destination;
 use corriere_core::provider::{AckKind, Command, Credit};
 use corriere_tests::model::{Judgement, Subscription, Violation};
+use proptest::bool::weighted;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
@@ -53,8 +54,9 @@ fn play_one(seed: u64, case: u64, reach: &RefCell<Reach>) {
     bytes[8..16].copy_from_slice(&case.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let outcome = TestRunner::new_with_rng(config, rng).run(
-        &(operations::settings(), any::<bool>(), operations::history()),
-        |(settings, can_load, history)| {
+        &(operations::settings(), any::<bool>(), operations::history(), weighted(0.75)),
+        |(settings, can_load, history, priorities)| {
+            let settings = Settings { priorities, ..settings };
             let mut world = World::with(settings, can_load);
             play(&mut world, &history).map_err(|Violation(text)| {
                 TestCaseError::fail(format!("what happened:\n{}\n\n{text}", world.log()))
@@ -65,7 +67,8 @@ fn play_one(seed: u64, case: u64, reach: &RefCell<Reach>) {
     );
     if let Err(error) = outcome {
         let (reason, history) = match error {
-            TestError::Fail(reason, (settings, can_load, history)) => {
+            TestError::Fail(reason, (settings, can_load, history, priorities)) => {
+                let settings = Settings { priorities, ..settings };
                 (reason, format!("{settings:?}, bodies come and go: {can_load}\n{}", lines(&history)))
             }
             TestError::Abort(reason) => (reason, String::new()),

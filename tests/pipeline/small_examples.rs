@@ -20,3 +20,22 @@ fn the_orders_program_confirms_its_order_and_comes_to_an_end() {
     let mails = ended.files("target/orders/outbox");
     assert_eq!(mails.len(), 1, "{mails:?}");
 }
+
+#[test]
+fn a_check_shows_what_holds_and_its_exit_code_tells_whether_it_is_right() {
+    let run = |environment: &[(&str, &str)]| {
+        Program::start_with(tempfile::tempdir().unwrap(), "orders", ["--once"], environment).end()
+    };
+    let right = run(&[("CORRIERE_CHECK", "1"), ("CORRIERE__BROKER__SEND_DEADLINE", "7s")]);
+    assert_eq!(right.code, Some(0), "{right:?}");
+    assert!(
+        right.stdout.contains("# environment variable CORRIERE__BROKER__SEND_DEADLINE\n")
+            && right.stdout.contains("# listener `on_order` in "),
+        "{right:?}"
+    );
+    assert!(!right.directory.path().join("target").exists(), "it was started");
+
+    let wrong = run(&[("CORRIERE_CHECK", "1"), ("CORRIERE__BROKER__SEND_DEADLINE", "soon")]);
+    assert_eq!(wrong.code, Some(1), "{wrong:?}");
+    assert!(wrong.stderr.contains("CORRIERE__BROKER__SEND_DEADLINE=soon\n"), "{wrong:?}");
+}

@@ -71,6 +71,8 @@ pub(super) struct Queue {
     pub(super) holds_dead_letters: bool,
     /// Whether the only subscription that it was for is closed: what comes back is discarded.
     pub(super) is_closing: bool,
+    /// Whether its more urgent messages go first.
+    pub(super) by_priority: bool,
     /// Whether it is among the queues to be looked at before the step ends.
     pub(super) is_due: bool,
     pub(super) counts: Counts,
@@ -122,6 +124,7 @@ impl Queue {
             topic,
             holds_dead_letters,
             is_closing: false,
+            by_priority: true,
             is_due: false,
             counts: Counts::default(),
             totals: Totals::default(),
@@ -149,7 +152,7 @@ impl Queue {
         self.is_lasting() && held.is_persistent
     }
 
-    /// Puts a message behind all others of its priority, ready for anyone.
+    /// Puts a message behind all others of its priority, or behind all, ready for anyone.
     pub(super) fn push(&mut self, held: Arc<Held>) -> Position {
         let entry = Entry::new(held);
         let position = self.enter(&entry);
@@ -175,7 +178,8 @@ impl Queue {
 
     /// Counts a message that comes in, and gives it its position.
     fn enter(&mut self, entry: &Entry) -> Position {
-        let position = Position::new(entry.held.priority, self.next_sequence);
+        let priority = if self.by_priority { entry.held.priority } else { Priority::default() };
+        let position = Position::new(priority, self.next_sequence);
         self.next_sequence += 1;
         self.bodiless += u64::from(entry.held.body().is_none());
         self.counts.pending += 1;

@@ -218,7 +218,8 @@ impl Machine {
         Some(key)
     }
 
-    pub(super) fn add_queue(&mut self, queue: Queue) -> QueueKey {
+    pub(super) fn add_queue(&mut self, mut queue: Queue) -> QueueKey {
+        queue.by_priority = self.settings.priorities;
         let key = QueueKey(self.next_queue);
         self.next_queue += 1;
         self.queues.insert(key, queue);

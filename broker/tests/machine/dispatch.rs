@@ -1,5 +1,7 @@
 //! Who gets what, in which order, and how much at a time.
 
+use corriere_broker::Settings;
+use corriere_core::Destination;
 use corriere_core::provider::{AckKind, Command, Credit};
 
 use super::world::*;
@@ -58,6 +60,26 @@ fn a_consumer_that_was_there_first_still_gets_urgent_messages_first() {
         world.ack(consumer, number, number, AckKind::Standard);
     }
     assert_eq!(order, [1, 3, 4, 2]);
+}
+
+#[test]
+fn without_priorities_all_go_in_the_order_of_their_arrival() {
+    let mut world = World::with(Settings { priorities: false, redelivery: policy(), ..Settings::default() });
+    let (connection, orders, prices) =
+        (world.connect(), queue("orders"), Destination::topic("prices").unwrap());
+    let subscriber = world.consumer(connection, &prices, window(10));
+    for (sequence, priority) in [(1, 4), (2, 9), (3, 0), (4, 9)] {
+        world.send(connection, with_priority(&orders, sequence, priority));
+        world.send(connection, with_priority(&prices, sequence, priority));
+    }
+    assert_eq!(sequences(&world.received(subscriber)), [1, 2, 3, 4]);
+    let consumer = world.consumer(connection, &orders, window(10));
+    let received = world.received(consumer);
+    assert_eq!(sequences(&received), [1, 2, 3, 4]);
+    assert_eq!(received[1].message.headers().priority.level(), 9, "what a message says stays");
+    world.close(consumer, 0);
+    let next = world.consumer(connection, &orders, window(10));
+    assert_eq!(sequences(&world.received(next)), [1, 2, 3, 4], "given back, each stands where it stood");
 }
 
 #[test]

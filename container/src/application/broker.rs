@@ -135,6 +135,10 @@ pub(crate) fn settings(table: &BrokerTable) -> Settings {
     Settings {
         memory_limit: memory_limit.unwrap_or(default.memory_limit),
         send_deadline: table.send_deadline.unwrap_or(default.send_deadline),
+        priorities: table
+            .priorities
+            .or_else(|| table.preset.map(Preset::priorities))
+            .unwrap_or(default.priorities),
         redelivery: table.redelivery.clone(),
         dead_letters: match table.dead_letters.or_else(|| table.preset.map(Preset::dead_letters)) {
             None => default.dead_letters,

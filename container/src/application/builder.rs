@@ -1,12 +1,13 @@
 //! Puts an application together and starts it.
 
+use std::io::Write;
 use std::sync::Arc;
 
 use corriere_core::panic::caught;
 use corriere_core::{Clock, ConnectionFactory};
 
-use super::plan::{self, Parts, Plan, PlannedListener};
-use super::{Application, Error, broker, factories};
+use super::plan::{self, Parts, Plan};
+use super::{Application, Check, Error, broker, check, factories};
 use crate::beans::{Bean, BeanBuildError, BeanError, BeanType, Beans};
 use crate::config::{ConfigError, Configuration, Document, Place, Problems};
 use crate::containers::{ContainerError, DeliveryObserver, ListenerContainer};
@@ -107,23 +108,35 @@ impl ApplicationBuilder {
         self
     }
 
-    /// Checks all that can be checked without making a bean or a connection, and answers with the listeners and what
-    /// holds for each.
+    /// Checks all that can be checked without making a bean or a connection, and answers with the merged configuration and
+    /// the listeners, and what holds for each.
     ///
     /// # Errors
     /// All that is wrong with the configuration or what it names.
-    pub fn check(&self) -> Result<Vec<PlannedListener>, ConfigError> {
-        self.plan().map(|(_, plan)| plan.listeners)
+    pub fn check(&self) -> Result<Check, ConfigError> {
+        let (read, plan) = self.plan()?;
+        let configuration = self.document.list(&self.listener_ids())?;
+        let without_effect = read.without_effect.iter().map(ToString::to_string);
+        let remarks = plan.remarks.iter().map(ToString::to_string).chain(without_effect).collect();
+        Ok(Check { configuration, listeners: plan.listeners, remarks })
     }
 
     /// Makes the beans, then starts the broker, if there is one, and the listeners.
     ///
-    /// What has started is stopped again when this fails, or when its future is dropped.
+    /// What has started is stopped again when this fails, or when its future is dropped. With the environment variable
+    /// `CORRIERE_CHECK=1` nothing is started: what [`ApplicationBuilder::check`] answers is written to standard output.
     ///
     /// # Errors
     /// All that is wrong with the configuration or what it names, a constructor of a bean that fails, a broker that does
-    /// not start, a `vm:` URL that names no broker of this process, a listener that the application's broker refuses.
+    /// not start, [`Error::OnlyChecked`], a `vm:` URL that names no broker of this process, a listener that the application's broker refuses.
     pub async fn start(mut self) -> Result<Application, Error> {
+        if self.document.asks_for_a_check() {
+            let check = self.check()?;
+            // Whoever closes the pipe has read enough.
+            _ = writeln!(std::io::stdout(), "{check}");
+            check::note_right();
+            return Err(Error::OnlyChecked);
+        }
         let (configuration, plan) = self.plan()?;
         let beans = Arc::new(self.make_beans(&configuration, &plan)?);
         let broker = match &configuration.broker {
@@ -138,6 +151,9 @@ impl ApplicationBuilder {
 
         if plan.listeners.is_empty() {
             tracing::info!("no listeners");
+        }
+        for remark in &plan.remarks {
+            remark.log();
         }
         let mut containers = Vec::new();
         let mut planned_listeners = plan.listeners;
@@ -170,11 +186,16 @@ impl ApplicationBuilder {
         })
     }
 
+    /// The ids under which `[listeners.ID]` can stand.
+    fn listener_ids(&self) -> Vec<&'static str> {
+        let given = self.listeners.iter().flatten().map(|listener| listener.id);
+        ListenerDef::all().iter().map(|listener| listener.id).chain(given).collect()
+    }
+
     fn plan(&self) -> Result<(Configuration, Plan), ConfigError> {
         let linked = ListenerDef::all();
         let listeners = self.listeners.as_ref().unwrap_or(&linked);
-        let ids: Vec<&str> = linked.iter().chain(listeners).map(|listener| listener.id).collect();
-        let configuration = self.document.read(&ids)?;
+        let configuration = self.document.read(&self.listener_ids())?;
         let mut problems = Problems::default();
         let parts =
             Parts { factories: &self.factories, url: self.url.as_deref(), listeners, clock: &self.clock };

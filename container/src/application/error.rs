@@ -82,6 +82,11 @@ pub enum Error {
     /// The client, and what its messages and destinations refuse.
     #[error(transparent)]
     Client(#[from] corriere_core::Error),
+    /// The start was only a check, which the variable `CORRIERE_CHECK` asks for, and nothing was wrong.
+    #[error(
+        "the configuration is right; the variable `CORRIERE_CHECK` asked for a check and not for a start"
+    )]
+    OnlyChecked,
     /// The operating system's signals cannot be listened to.
     #[error("cannot listen to the signals that end the program: {0}")]
     Signals(#[source] std::io::Error),

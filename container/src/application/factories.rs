@@ -20,7 +20,7 @@ pub(super) fn factories(
 ) -> Vec<(String, ConnectionFactory)> {
     let mut factories = parts.factories.to_vec();
     for (name, table) in configuration.connection_factories.iter() {
-        let url = &table.url.value;
+        let url = &table.url_with_options();
         let made = match parts.url {
             Some(instead) => {
                 let options = url.find('?').map_or("", |options| &url[options..]);
@@ -107,10 +107,10 @@ fn with_preset<'a>(url: &'a str, configuration: &Configuration) -> Cow<'a, str> 
     let says = |name: &str| options.split('&').any(|option| option.split('=').next() == Some(name));
     let mut all: Vec<String> =
         options.split('&').filter(|option| !option.is_empty()).map(str::to_owned).collect();
-    if !says("jms.prefetchPolicy.all") {
-        let missing = preset.prefetch().into_iter().filter(|(name, _)| !says(name));
-        all.extend(missing.map(|(name, prefetch)| format!("{name}={prefetch}")));
-    }
+    let says_all = says("jms.prefetchPolicy.all");
+    let is_said = |name: &str| says(name) || says_all && name.ends_with("Prefetch");
+    let missing = preset.prefetch().into_iter().filter(|(name, _)| !is_said(name));
+    all.extend(missing.map(|(name, value)| format!("{name}={value}")));
     format!("{address}?{}", all.join("&")).into()
 }
 
@@ -180,13 +180,22 @@ mod tests {
         for (url, expected) in [
             (
                 "vm://shop",
-                "vm://shop?jms.prefetchPolicy.queuePrefetch=1000&jms.prefetchPolicy.topicPrefetch=32766",
+                "vm://shop?jms.prefetchPolicy.queuePrefetch=1000&jms.prefetchPolicy.topicPrefetch=32766\
+                 &jms.prefetchPolicy.boundedExtension=false",
             ),
             (
                 "vm://shop?jms.clientID=a&jms.prefetchPolicy.queuePrefetch=5",
-                "vm://shop?jms.clientID=a&jms.prefetchPolicy.queuePrefetch=5&jms.prefetchPolicy.topicPrefetch=32766",
+                "vm://shop?jms.clientID=a&jms.prefetchPolicy.queuePrefetch=5&jms.prefetchPolicy.topicPrefetch=32766\
+                 &jms.prefetchPolicy.boundedExtension=false",
             ),
-            ("vm://shop?jms.prefetchPolicy.all=3", "vm://shop?jms.prefetchPolicy.all=3"),
+            (
+                "vm://shop?jms.prefetchPolicy.all=3",
+                "vm://shop?jms.prefetchPolicy.all=3&jms.prefetchPolicy.boundedExtension=false",
+            ),
+            (
+                "vm://shop?jms.prefetchPolicy.all=3&jms.prefetchPolicy.boundedExtension=true",
+                "vm://shop?jms.prefetchPolicy.all=3&jms.prefetchPolicy.boundedExtension=true",
+            ),
             ("vm://another", "vm://another"),
             ("tcp://shop:61616", "tcp://shop:61616"),
         ] {

@@ -3,6 +3,7 @@
 #[cfg_attr(not(feature = "embedded"), path = "no_broker.rs")]
 mod broker;
 mod builder;
+mod check;
 mod error;
 mod factories;
 #[cfg(feature = "embedded")]
@@ -19,6 +20,7 @@ use broker::Failure;
 #[cfg(feature = "embedded")]
 pub(crate) use broker::{journal_options, settings as broker_settings};
 pub use builder::ApplicationBuilder;
+pub use check::Check;
 pub use error::Error;
 pub use plan::PlannedListener;
 #[doc(hidden)]
@@ -44,6 +46,16 @@ pub struct Application {
 }
 
 impl Application {
+    /// Checks an application with the configuration of a TOML file and of the environment, and all listeners that are linked in,
+    /// without starting anything. The variable `CORRIERE_CHECK=1` does the same with any program whose `main` is
+    /// `#[corriere::main]`, and writes what holds to standard output; the exit code tells.
+    ///
+    /// # Errors
+    /// All that is wrong with the configuration or what it names.
+    pub fn check(path: impl AsRef<Path>) -> Result<Check, Error> {
+        Ok(Self::from_config(path)?.check()?)
+    }
+
     /// An application with the configuration of a TOML file and of the environment. A relative path starts at the current
     /// directory.
     ///

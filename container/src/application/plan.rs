@@ -10,10 +10,10 @@ use super::factories::factories;
 use crate::beans::Beans;
 use crate::config::{
     ConfigError, Configuration, ListenerContainerTable, ListenerTable, Place, Problems, Setting,
-    TemplateTable, UnknownDestination, known_names, unknown_name,
+    TemplateTable, UnknownDestination, contradiction, known_names, unknown_name,
 };
 use crate::containers::ContainerSettings;
-use crate::listener::{Concurrency, ListenerDef, ListenerDestination};
+use crate::listener::{Acknowledge, Concurrency, ListenerDef, ListenerDestination};
 use crate::nearest::nearest;
 
 const DEFAULT_CONTAINER: &str = "default";
@@ -52,6 +52,39 @@ pub(super) struct Plan {
     pub(super) factories: Vec<(String, ConnectionFactory)>,
     pub(super) templates: Vec<(String, JmsTemplate)>,
     pub(super) listeners: Vec<PlannedListener>,
+    pub(super) remarks: Vec<Remark>,
+}
+
+/// What is no mistake and worth a line in the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Remark {
+    /// A listener that is not started.
+    NotEnabled { listener: &'static str, place: Place },
+    /// An acknowledge mode that has no effect, as the listener is transacted.
+    TransactedWins { listener: &'static str, transacted: Place, acknowledge: Place },
+}
+
+impl Remark {
+    pub(super) fn log(&self) {
+        match self {
+            Self::NotEnabled { .. } => tracing::info!("{self}"),
+            Self::TransactedWins { .. } => tracing::warn!("{self}"),
+        }
+    }
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotEnabled { listener, place } => {
+                write!(f, "listener `{listener}` is not started, as {place} says")
+            }
+            Self::TransactedWins { listener, transacted, acknowledge } => write!(
+                f,
+                "listener `{listener}` is transacted, as {transacted} says; {acknowledge} has no effect"
+            ),
+        }
+    }
 }
 
 /// What a plan is made of besides the configuration.
@@ -69,12 +102,13 @@ impl Plan {
     /// Resolves every name.
     pub(super) fn new(configuration: &Configuration, parts: &Parts<'_>, problems: &mut Problems) -> Self {
         let factories = factories(configuration, parts, problems);
-        let mut planner = Planner { configuration, parts, factories, problems };
+        let remarks = Vec::new();
+        let mut planner = Planner { configuration, parts, factories, problems, remarks };
         planner.check_converters();
         planner.check_listener_ids();
         let templates = planner.templates();
         let listeners = planner.listeners();
-        Self { factories: planner.factories, templates, listeners }
+        Self { factories: planner.factories, templates, listeners, remarks: planner.remarks }
     }
 }
 
@@ -137,6 +171,7 @@ struct Planner<'a> {
     parts: &'a Parts<'a>,
     factories: Vec<(String, ConnectionFactory)>,
     problems: &'a mut Problems,
+    remarks: Vec<Remark>,
 }
 
 impl Planner<'_> {
@@ -214,6 +249,12 @@ impl Planner<'_> {
         if let Some(timeout) = table.receive_timeout {
             builder = builder.receive_timeout(timeout);
         }
+        if let Some(transacted) = table.transacted {
+            builder = builder.transacted(transacted);
+        }
+        if let Some(sessions) = table.sessions {
+            builder = builder.sessions(sessions);
+        }
         // The default destination, which alone could fail here, is resolved already.
         builder.build().ok()
     }
@@ -225,7 +266,14 @@ impl Planner<'_> {
 
     fn listener(&mut self, listener: ListenerDef) -> Option<PlannedListener> {
         let own = self.configuration.listeners.get(listener.id);
+        let said = own.and_then(|own| own.enabled.as_ref());
+        if said.is_some_and(|enabled| !enabled.value) {
+            return self.not_enabled(listener.id, said);
+        }
         let (container, table) = self.container(&listener, own)?;
+        if said.is_none() && table.enabled.as_ref().is_some_and(|enabled| !enabled.value) {
+            return self.not_enabled(listener.id, table.enabled.as_ref());
+        }
         let factory = self.factory(
             table.connection_factory.as_ref(),
             &format!("listener `{}`", listener.id),
@@ -234,7 +282,7 @@ impl Planner<'_> {
         let converter =
             own.and_then(|own| own.message_converter.as_ref()).or(table.message_converter.as_ref());
         let converter = self.converter(converter);
-        let destination = self.source(&listener, own);
+        let source = self.source(&listener, own);
         let send_to = own
             .and_then(|own| own.send_to.clone())
             .or_else(|| listener.send_to.map(|name| in_attribute(&listener, "send_to", name.to_owned())));
@@ -249,7 +297,8 @@ impl Planner<'_> {
         }
         let send_to = send_to.filter(|_| listener.replies).map(|name| self.address(&name));
         let (connection_factory, factory) = factory?;
-        let destination = destination?;
+        let (destination, place) = source?;
+        let acknowledge = self.acknowledge(&listener, own, &table);
         let concurrency = self.concurrency(&listener, own, &table, &destination)?;
 
         let mut settings = ContainerSettings::new(factory, destination, converter?);
@@ -259,14 +308,25 @@ impl Planner<'_> {
             None => None,
         };
         settings.clock = self.parts.clock.clone();
-        let acknowledge = own.and_then(|own| own.acknowledge).or(listener.acknowledge).or(table.acknowledge);
         settings.acknowledge = acknowledge.unwrap_or(settings.acknowledge);
-        let prefetch = own
-            .and_then(|own| own.prefetch)
-            .or_else(|| settings.destination.consumer_prefetch())
-            .or(table.prefetch);
-        settings.prefetch = prefetch.unwrap_or(settings.prefetch);
+        settings.prefetch = match (own.and_then(|own| own.prefetch), settings.destination.consumer_prefetch())
+        {
+            (Some(own), _) => own,
+            (None, Some(0)) => {
+                self.problems.push(ConfigError::Value {
+                    place,
+                    found: "a destination with `consumer.prefetchSize=0`".to_owned(),
+                    expected: "1 or more for a listener, which does not pull".to_owned(),
+                });
+                return None;
+            }
+            (None, Some(of_destination)) => of_destination,
+            (None, None) => table.prefetch.unwrap_or(settings.prefetch),
+        };
         settings.shutdown_timeout = table.shutdown_timeout.unwrap_or(settings.shutdown_timeout);
+        settings.idle_timeout = table.idle_timeout.unwrap_or(settings.idle_timeout);
+        settings.back_off = table.recovery_interval.unwrap_or(settings.back_off);
+        settings.maximum_back_off = table.maximum_recovery_interval.unwrap_or(settings.maximum_back_off);
         Some(PlannedListener { listener, container, connection_factory, settings })
     }
 
@@ -291,20 +351,69 @@ impl Planner<'_> {
         }
     }
 
-    /// Where a listener's messages come from.
-    fn source(&mut self, listener: &ListenerDef, own: Option<&ListenerTable>) -> Option<Destination> {
-        let destinations = &self.configuration.destinations;
-        if let Some(queue) = own.and_then(|own| own.queue.as_ref()) {
-            return self.found(&queue.place, destinations.queue(&queue.value));
-        }
-        if let Some(topic) = own.and_then(|own| own.topic.as_ref()) {
-            return self.found(&topic.place, destinations.topic(&topic.value));
-        }
-        let (key, found) = match listener.destination {
-            ListenerDestination::Queue(name) => ("queue", destinations.queue(name)),
-            ListenerDestination::Topic(name) => ("topic", destinations.topic(name)),
+    /// Notes a listener that is not to be started, and plans none.
+    fn not_enabled(
+        &mut self,
+        listener: &'static str,
+        said: Option<&Setting<bool>>,
+    ) -> Option<PlannedListener> {
+        self.remarks.extend(said.map(|said| Remark::NotEnabled { listener, place: said.place.clone() }));
+        None
+    }
+
+    /// When messages are settled. `transacted` stands above every acknowledge mode, wherever that was said.
+    fn acknowledge(
+        &mut self,
+        listener: &ListenerDef,
+        own: Option<&ListenerTable>,
+        table: &ListenerContainerTable,
+    ) -> Option<Acknowledge> {
+        let transacted = own.and_then(|own| own.transacted.as_ref()).or(table.transacted.as_ref());
+        let said = own
+            .and_then(|own| own.acknowledge.clone())
+            .or_else(|| listener.acknowledge.map(|mode| in_attribute(listener, "ack", mode)))
+            .or_else(|| table.acknowledge.clone());
+        let (transacted, said) = match (transacted, said) {
+            (None, said) => return said.map(|said| said.value),
+            (Some(transacted), None) => return transacted.value.then_some(Acknowledge::Transacted),
+            (Some(transacted), Some(said)) => (transacted, said),
         };
-        self.found(&in_attribute(listener, key, ()).place, found)
+        if let Some(error) = contradiction(transacted, &said) {
+            self.problems.push(error);
+        }
+        if !transacted.value {
+            return Some(said.value);
+        }
+        if said.value != Acknowledge::Transacted {
+            self.remarks.push(Remark::TransactedWins {
+                listener: listener.id,
+                transacted: transacted.place.clone(),
+                acknowledge: said.place,
+            });
+        }
+        Some(Acknowledge::Transacted)
+    }
+
+    /// Where a listener's messages come from, and what says so.
+    fn source(
+        &mut self,
+        listener: &ListenerDef,
+        own: Option<&ListenerTable>,
+    ) -> Option<(Destination, Place)> {
+        let destinations = &self.configuration.destinations;
+        let queue = own.and_then(|own| own.queue.as_ref());
+        let topic = own.and_then(|own| own.topic.as_ref());
+        let (place, found) = match (queue, topic, listener.destination) {
+            (Some(queue), ..) => (queue.place.clone(), destinations.queue(&queue.value)),
+            (None, Some(topic), _) => (topic.place.clone(), destinations.topic(&topic.value)),
+            (None, None, ListenerDestination::Queue(name)) => {
+                (in_attribute(listener, "queue", ()).place, destinations.queue(name))
+            }
+            (None, None, ListenerDestination::Topic(name)) => {
+                (in_attribute(listener, "topic", ()).place, destinations.topic(name))
+            }
+        };
+        Some((self.found(&place, found)?, place))
     }
 
     /// On a topic, more than one worker is a mistake where it was said of this listener, and cut to one where it was said
@@ -442,3 +551,6 @@ fn in_attribute<T>(listener: &ListenerDef, key: &str, value: T) -> Setting<T> {
 fn converter_types() -> impl Iterator<Item = (&'static str, &'static str)> {
     ConverterType::all().map(|converter| (converter.name, (converter.rust_type)()))
 }
+
+#[cfg(all(test, feature = "embedded"))]
+mod tests;

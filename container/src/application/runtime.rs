@@ -1,6 +1,7 @@
 //! What `#[corriere::main]` becomes.
 
 use std::io::IsTerminal;
+use std::process::{ExitCode, Termination};
 use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
@@ -10,11 +11,14 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
-/// Runs a program's async `main` to its end, in a runtime of several threads, its log on standard error.
+use super::check;
+
+/// Runs a program's async `main` to its end, in a runtime of several threads, its log on standard error. A start that was only
+/// a check, and found nothing wrong, is a good end.
 ///
 /// # Panics
 /// When the operating system gives no threads for the runtime.
-pub fn run_main<F: Future>(main: F) -> F::Output {
+pub fn run_main<F: Future<Output: Termination>>(main: F) -> ExitCode {
     log_to_standard_error();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -23,7 +27,7 @@ pub fn run_main<F: Future>(main: F) -> F::Output {
     let output = runtime.block_on(main);
     // The application has had its time to stop; a blocking call that never returns must not keep the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    output
+    if check::was_right() { ExitCode::SUCCESS } else { output.report() }
 }
 
 fn log_to_standard_error() {

@@ -9,7 +9,7 @@ use config::{Map, Value, ValueKind};
 use super::error::{ConfigError, Problems};
 use super::file::{self, ConfigFile};
 use super::reading::Reading;
-use super::{Configuration, environment, key_path, origin, placeholder};
+use super::{Configuration, Listing, environment, key_path, origin, placeholder};
 
 /// A configuration as it was written, before it is checked and read.
 ///
@@ -98,6 +98,31 @@ impl Document {
     /// # Errors
     /// All that is wrong, as [`ConfigError::Several`] when it is more than one thing.
     pub fn read(&self, listeners: &[&str]) -> Result<Configuration, ConfigError> {
+        self.reading(listeners, |_, _| ()).map(|(configuration, ())| configuration)
+    }
+
+    /// As [`Document::read`], with what a person is shown of it.
+    ///
+    /// # Errors
+    /// As [`Document::read`].
+    pub fn list(&self, listeners: &[&str]) -> Result<Listing, ConfigError> {
+        let list = |reading: &Reading<'_>, configuration: &Configuration| {
+            let preset = configuration.broker.as_ref().and_then(|broker| broker.preset);
+            Listing::of(reading, preset)
+        };
+        self.reading(listeners, list).map(|(_, listing)| listing)
+    }
+
+    /// Whether the environment asks for a check in place of a start, by `CORRIERE_CHECK=1`.
+    pub(crate) fn asks_for_a_check(&self) -> bool {
+        environment::asks_for_a_check(&self.environment)
+    }
+
+    fn reading<T>(
+        &self,
+        listeners: &[&str],
+        then: impl FnOnce(&Reading<'_>, &Configuration) -> T,
+    ) -> Result<(Configuration, T), ConfigError> {
         let mut problems = Problems::default();
         let mut tree = Map::new();
         for file in &self.files {
@@ -136,7 +161,8 @@ impl Document {
         }
         reading.check_keys();
         let configuration = Configuration::read(&reading);
-        reading.into_problems().into_result(configuration)
+        let made = then(&reading, &configuration);
+        reading.into_problems().into_result((configuration, made))
     }
 }
 

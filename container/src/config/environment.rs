@@ -29,6 +29,12 @@ pub(super) fn profiles(environment: &HashMap<String, String>) -> Option<(&str, &
         .filter(|(_, profiles)| !profiles.is_empty())
 }
 
+/// Whether a check is asked for in place of a start.
+pub(super) fn asks_for_a_check(environment: &HashMap<String, String>) -> bool {
+    let found = environment.iter().find(|(variable, _)| variable.to_uppercase() == CHECK);
+    found.is_some_and(|(_, value)| matches!(value.trim(), "1" | "true"))
+}
+
 /// Puts the values of all variables with the prefix into the tree. `named` is a tree with all names that the file and the
 /// program gave.
 pub(super) fn overlay(
@@ -151,8 +157,7 @@ fn key(mut path: Vec<String>, keys: &[KeySchema], parts: &[&str], at: usize) -> 
         _ if parts.len() > at + 1 => {
             Err(Miss { at: at + 1, reason: format!("`{}` is no table", path.join(".")), nearest: None })
         }
-        Kind::List => Ok(Target { path, is_list: true }),
-        Kind::Value | Kind::WithoutEffect(_) => Ok(Target { path, is_list: false }),
+        kind => Ok(Target { path, is_list: matches!(kind, Kind::List(_)) }),
     }
 }
 

@@ -8,6 +8,7 @@ mod file;
 mod key_path;
 #[cfg(all(feature = "embedded", feature = "openwire"))]
 mod listen;
+mod listing;
 mod origin;
 mod place;
 mod placeholder;
@@ -25,9 +26,14 @@ pub use error::ConfigError;
 pub(crate) use error::{Problems, known_names, unknown_name};
 #[cfg(all(feature = "embedded", feature = "openwire"))]
 pub(crate) use listen::why_not_listened_on;
+pub use listing::Listing;
 pub use place::{Origin, Place};
 pub use reading::{Setting, WithoutEffect};
+pub use schema::json_schema;
+#[cfg(test)]
+pub(crate) use schema::{KeySchema, Kind, Shape, TABLES, TableSchema, samples};
 pub(crate) use secret::hidden_within;
+pub(crate) use tables::contradiction;
 pub use tables::{
     ApplicationTable, BeanTable, BrokerTable, Configuration, ConnectionFactoryTable, DeadLetterKind,
     ListenerContainerTable, ListenerTable, MessageConverterTable, Named, Preset, StoreTable, TemplateTable,

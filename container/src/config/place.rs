@@ -86,6 +86,11 @@ impl Place {
         &self.0.origin
     }
 
+    /// What the placeholders in its value stand for.
+    pub(super) fn notes(&self) -> &[String] {
+        &self.0.notes
+    }
+
     /// Where the value is a secret: what an error says instead of it.
     pub(crate) fn hidden(&self) -> Option<&str> {
         self.0.hidden.as_deref()

@@ -144,6 +144,11 @@ impl<'a> Reading<'a> {
         self.unfilled.iter().any(is_same)
     }
 
+    /// What everything is read from.
+    pub(super) fn tree(&self) -> &Map<String, Value> {
+        self.tree
+    }
+
     fn value(&self, path: &[&str]) -> Option<&'a Value> {
         let (first, rest) = path.split_first()?;
         let mut value = self.tree.get(*first)?;
@@ -232,7 +237,7 @@ impl<'a> Reading<'a> {
                         self.check_table(&path, values, keys);
                     }
                 }
-                Some(Kind::Value | Kind::List) => {}
+                Some(_) => {}
             }
         }
     }
@@ -275,7 +280,7 @@ impl<'a> TableReader<'a> {
                 self.reading.problem(ConfigError::Value {
                     place,
                     found: value::shown(&path, value),
-                    expected: self.expects(key).to_owned(),
+                    expected: self.expects(key, Some(value)),
                 });
                 None
             }
@@ -302,10 +307,8 @@ impl<'a> TableReader<'a> {
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Option<Setting<T>> {
         if !self.values.contains_key(key) {
-            self.reading.problem(ConfigError::Missing {
-                place: self.place(key),
-                expected: self.expects(key).to_owned(),
-            });
+            self.reading
+                .problem(ConfigError::Missing { place: self.place(key), expected: self.expects(key, None) });
         }
         self.setting(key, read)
     }
@@ -315,10 +318,8 @@ impl<'a> TableReader<'a> {
         let mut path = self.path.clone();
         path.push(key);
         let values = self.reading.as_table(self.values.get(key)?, &path)?;
-        let keys = match self.keys.iter().find(|schema| schema.name == key)?.kind {
-            Kind::Table(keys) => keys,
-            Kind::Value | Kind::List | Kind::WithoutEffect(_) => return None,
-        };
+        let schema = self.keys.iter().find(|schema| schema.name == key)?;
+        let Kind::Table(keys) = schema.kind else { return None };
         Some(TableReader { reading: self.reading, path, values, keys })
     }
 
@@ -342,9 +343,17 @@ impl<'a> TableReader<'a> {
         self.values
     }
 
-    fn expects(&self, key: &str) -> &'static str {
+    /// What the value of a key should be, with the word that a wrong one was most likely meant to be.
+    fn expects(&self, key: &str, found: Option<&Value>) -> String {
         let schema = self.keys.iter().find(|schema| schema.name == key);
         debug_assert!(schema.is_some(), "`{key}` is read but not in the schema of {:?}", self.path);
-        schema.map_or("a value", |schema| schema.expects)
+        let Some(schema) = schema else { return "a value".to_owned() };
+        let mut expected = schema.expects();
+        if let (Kind::Words(words), Some(found)) = (schema.kind, found.and_then(value::text))
+            && let Some(nearest) = nearest(&found, words.iter().copied())
+        {
+            expected.push_str(&format!("; did you mean \"{nearest}\"?"));
+        }
+        expected
     }
 }

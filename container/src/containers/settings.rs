@@ -86,6 +86,8 @@ impl fmt::Debug for ContainerSettings {
             .field("converter", &self.converter)
             .field("shutdown_timeout", &self.shutdown_timeout)
             .field("idle_timeout", &self.idle_timeout)
+            .field("back_off", &self.back_off)
+            .field("maximum_back_off", &self.maximum_back_off)
             .finish_non_exhaustive()
     }
 }

@@ -65,6 +65,25 @@ impl ConnectionFactory {
         &self.url.address
     }
 
+    /// How many messages may be sent ahead to a consumer where neither it nor its destination says so.
+    #[must_use]
+    pub fn prefetch(&self, destination: &Destination) -> u32 {
+        let options = &self.url.options;
+        if destination.is_topic() {
+            options.topic_prefetch.unwrap_or(TOPIC_PREFETCH)
+        } else {
+            options.queue_prefetch.unwrap_or(QUEUE_PREFETCH)
+        }
+    }
+
+    /// Whether messages that were handed over and wait for their acknowledgement in a session that acknowledges later
+    /// widen a consumer's window by at most half of its prefetch, rounded up; without that bound, each of them makes room
+    /// for another.
+    #[must_use]
+    pub fn has_bounded_extension(&self) -> bool {
+        self.url.options.bounded_extension.unwrap_or(true)
+    }
+
     /// Makes a connection, not started yet. Dropping the future leaves none behind.
     ///
     /// # Errors
@@ -79,15 +98,6 @@ impl ConnectionFactory {
         };
         let clock = self.clock.clone().unwrap_or_else(|| provider.clock());
         Connection::connect(self.clone(), &*provider, options, clock).await
-    }
-
-    pub(super) fn prefetch_for(&self, destination: &Destination) -> u32 {
-        let options = &self.url.options;
-        if destination.is_topic() {
-            options.topic_prefetch.unwrap_or(TOPIC_PREFETCH)
-        } else {
-            options.queue_prefetch.unwrap_or(QUEUE_PREFETCH)
-        }
     }
 
     pub(super) fn redelivery(&self) -> Option<&RedeliveryOverrides> {

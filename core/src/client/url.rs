@@ -31,6 +31,7 @@ pub(super) struct Options {
     pub(super) password: Option<Password>,
     pub(super) queue_prefetch: Option<u32>,
     pub(super) topic_prefetch: Option<u32>,
+    pub(super) bounded_extension: Option<bool>,
     pub(super) send_timeout: Option<Duration>,
     pub(super) unstarted_warning: Option<Duration>,
     /// What the options of the policy, and `jms.nonBlockingRedelivery`, say; the broker's policy fills the rest.
@@ -102,6 +103,11 @@ const OPTIONS: &[UrlOption<Options>] = &[
             options.topic_prefetch = Some(prefetch);
             Ok(())
         },
+    },
+    // Of ours: what ActiveMQ has instead is in the policies of its broker, `usePrefetchExtension`.
+    UrlOption {
+        name: "jms.prefetchPolicy.boundedExtension",
+        set: |options, value| flag(value).map(|flag| options.bounded_extension = Some(flag)),
     },
     UrlOption {
         name: "jms.redeliveryPolicy.maximumRedeliveries",
@@ -214,6 +220,14 @@ mod tests {
         assert_eq!((url.options.queue_prefetch, url.options.topic_prefetch), (Some(7), Some(7)));
         assert_eq!(url.options.client_id.as_deref(), Some("a b"));
         assert!(FactoryUrl::parse("vm://local").unwrap().options.redelivery.is_none());
+    }
+
+    #[test]
+    fn the_documentation_has_a_row_for_every_option_and_no_other() {
+        let text = include_str!("../../../docs/configuration.md");
+        let rows = text.lines().filter_map(|line| line.strip_prefix("| `jms.")?.split('`').next());
+        let documented: Vec<_> = rows.map(|name| format!("jms.{name}")).collect();
+        assert_eq!(documented, OPTIONS.iter().map(|option| option.name).collect::<Vec<_>>());
     }
 
     #[test]

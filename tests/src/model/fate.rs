@@ -40,13 +40,12 @@ impl Model {
         } else {
             counts.enqueued += 1;
         }
-        self.positions += 1;
-        let band = 9 - message.headers().priority.level();
+        let position = self.position(&message);
         self.entries.push(Entry {
             place,
             message,
             instance,
-            position: (band, self.positions),
+            position,
             failed: 0,
             conversion_failed: false,
             not_before: None,
@@ -60,6 +59,13 @@ impl Model {
         });
         // Expiry is checked when a message becomes visible.
         self.expire_if_due(self.entries.len() - 1);
+    }
+
+    /// The position of the next message.
+    pub(super) fn position(&mut self, message: &Message) -> (u8, u64) {
+        self.positions += 1;
+        let band = if self.settings.priorities { 9 - message.headers().priority.level() } else { 0 };
+        (band, self.positions)
     }
 
     /// A message becomes visible where it was sent: in its queue, or with every subscription to its topic.

@@ -66,8 +66,7 @@ impl Model {
 
     fn bring_back(&mut self, place: Place, recovered: &corriere_broker::store::RecoveredMessage) {
         let message = self.durable.message(recovered.stored).expect("it was stored").clone();
-        self.positions += 1;
-        let position = (9 - message.headers().priority.level(), self.positions);
+        let position = self.position(&message);
         let instance = self.next_instance();
         self.entries.push(Entry {
             place,

@@ -3,7 +3,7 @@
 use linkme::distributed_slice;
 
 use super::super::reading::{Reading, Setting};
-use super::super::schema::{KeySchema, Shape, TABLES, TableSchema};
+use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
 
 #[expect(unsafe_code, reason = "linkme names a link section")]
@@ -11,7 +11,13 @@ use super::super::value;
 static SCHEMA: TableSchema = TableSchema {
     name: "application",
     shape: Shape::Single,
-    keys: &[KeySchema::list("expect", "a list of the ids of listeners")],
+    meaning: "The application itself.",
+    keys: &[KeySchema::new(
+        "expect",
+        Kind::List("the ids of listeners"),
+        "Listeners without which the start stops: a crate that nothing in the program names is left out by the linker. One \
+         that is not `enabled` counts as there.",
+    )],
 };
 
 /// `[application]`.

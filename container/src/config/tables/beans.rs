@@ -5,7 +5,7 @@ use linkme::distributed_slice;
 
 use super::super::place::Place;
 use super::super::reading::{Reading, Setting};
-use super::super::schema::{KeySchema, Shape, TABLES, TableSchema};
+use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
 use super::Named;
 use crate::beans::BeanSettings;
@@ -15,7 +15,14 @@ use crate::beans::BeanSettings;
 static SCHEMA: TableSchema = TableSchema {
     name: "beans",
     shape: Shape::Open,
-    keys: &[KeySchema::value("type", "the type name of a `#[corriere::bean]`")],
+    meaning: "A bean of a type of your own.",
+    keys: &[KeySchema::new(
+        "type",
+        Kind::Text("the type name of a `#[corriere::bean]`"),
+        "The type name of a `#[corriere::bean]`. All other keys are the bean's own, for its constructor.",
+    )
+    .answers("`@Bean`, `@ConfigurationProperties`")
+    .required()],
 };
 
 /// `[beans.NAME]`.

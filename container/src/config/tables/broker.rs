@@ -6,7 +6,7 @@ use corriere_core::RedeliveryPolicy;
 use linkme::distributed_slice;
 
 use super::super::reading::{Reading, Setting, TableReader};
-use super::super::schema::{BOOLEAN, DURATION, KeySchema, Shape, TABLES, TableSchema};
+use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
 use super::preset::{self, Preset};
 use super::store::{self, StoreTable};
@@ -16,30 +16,120 @@ use super::store::{self, StoreTable};
 static SCHEMA: TableSchema = TableSchema {
     name: "broker",
     shape: Shape::Single,
+    meaning: "The embedded broker; without this table none is started.",
     keys: &[
-        KeySchema::value("name", "a name of letters, digits, `.`, `_` and `-`, not of dots alone"),
-        KeySchema::list("listen", "a list of addresses such as [\"tcp://127.0.0.1:61616\"]"),
-        KeySchema::value("preset", preset::NAME),
-        KeySchema::value("memory_limit", "a size above 0 such as \"64MiB\", or a number of bytes"),
-        KeySchema::value("send_deadline", DURATION),
-        KeySchema::value("dead_letters", "\"individual\", \"shared\" or \"discard\""),
-        KeySchema::value("dead_letter_non_persistent", BOOLEAN),
-        KeySchema::table(
+        KeySchema::new(
+            "name",
+            Kind::Text("a name of letters, digits, `.`, `_` and `-`, not of dots alone"),
+            "Its name in `vm://NAME`, and that of its directory.",
+        )
+        .default("\"local\"")
+        .answers("`brokerName`"),
+        KeySchema::new(
+            "listen",
+            Kind::List("addresses such as [\"tcp://127.0.0.1:61616\"]"),
+            "Where clients of other processes connect, over OpenWire, as ActiveMQ's clients do.",
+        )
+        .default("[]")
+        .answers("`transportConnector`"),
+        KeySchema::new("preset", Kind::Words(&["activemq"]), "The defaults of another broker instead of ours.")
+            .expecting("the name of a preset, \"activemq\""),
+        KeySchema::new(
+            "memory_limit",
+            Kind::Size { least: 1, most: None },
+            "Bytes of messages in memory; at the limit a send waits. With a `data_directory`, bodies that wait leave it when \
+             more than half is used.",
+        )
+        .default("\"64MiB\"")
+        .activemq("\"1GiB\"")
+        .answers("`memoryUsage`"),
+        KeySchema::new(
+            "send_deadline",
+            Kind::Duration { may_be_zero: true },
+            "How long a send waits for memory, or for room on the disk, before it fails.",
+        )
+        .default("\"30s\"")
+        .answers("`sendFailIfNoSpaceAfterTimeout`"),
+        KeySchema::new(
+            "priorities",
+            Kind::Boolean,
+            "Whether a queue delivers its more urgent messages first; `false`: all in the order of their arrival.",
+        )
+        .default("true")
+        .activemq("false")
+        .answers("`prioritizedMessages` of a `policyEntry`"),
+        KeySchema::new(
+            "dead_letters",
+            Kind::Words(&["individual", "shared", "discard"]),
+            "Where messages go that cannot be delivered. `\"individual\"`: to `DLQ.<queue>` and `DLQ.topic.<topic>`; \
+             `\"shared\"`: to `ActiveMQ.DLQ`; `\"discard\"`: nowhere.",
+        )
+        .default("\"individual\"")
+        .activemq("\"shared\"")
+        .answers("`deadLetterStrategy`"),
+        KeySchema::new(
+            "dead_letter_non_persistent",
+            Kind::Boolean,
+            "Whether non-persistent messages become dead letters too, instead of being dropped and counted.",
+        )
+        .default("false")
+        .answers("`processNonPersistent`"),
+        KeySchema::new(
             "redelivery",
-            &[
-                KeySchema::value("maximum_redeliveries", "a whole number, or -1 for no limit"),
-                KeySchema::value("initial_delay", DURATION),
-                KeySchema::value("delay", DURATION),
-                KeySchema::value("back_off", "a factor from 1 up, such as 2.0"),
-                KeySchema::value("maximum_delay", DURATION),
-                KeySchema::value("non_blocking", BOOLEAN),
-            ],
-        ),
-        KeySchema::value("data_directory", store::DIRECTORY),
-        KeySchema::value("sync_on_write", BOOLEAN),
-        KeySchema::table("store", store::KEYS),
+            Kind::Table(REDELIVERY),
+            "When a message whose handling failed comes again. The options of a connection factory's URL win.",
+        )
+        .answers("`redeliveryPolicy`"),
+        KeySchema::new(
+            "data_directory",
+            store::DIRECTORY,
+            "Where persistent messages are kept, in a directory named like the broker; a relative path starts at the current \
+             directory. Without it they are in memory.",
+        )
+        .answers("`dataDirectory`, `persistent`"),
+        store::SYNC_ON_WRITE
+            .default("true")
+            .answers("`enableJournalDiskSyncs`"),
+        KeySchema::new("store", Kind::Table(store::KEYS), "How messages are kept; without effect when there is no `data_directory`.")
+            .answers("`persistenceAdapter`"),
     ],
 };
+
+const REDELIVERY: &[KeySchema] = &[
+    KeySchema::new(
+        "maximum_redeliveries",
+        Kind::Number { least: -1, most: u32::MAX as i64 },
+        "Redeliveries after the first delivery, then the dead letters; `-1` for no limit.",
+    )
+    .expecting("a whole number, or -1 for no limit")
+    .default("6")
+    .answers("`jms.redeliveryPolicy.maximumRedeliveries`"),
+    KeySchema::new("initial_delay", Kind::Duration { may_be_zero: true }, "Before the first redelivery.")
+        .default("\"1s\"")
+        .answers("`jms.redeliveryPolicy.initialRedeliveryDelay`"),
+    KeySchema::new(
+        "delay",
+        Kind::Duration { may_be_zero: true },
+        "Before each further one, where there is no `back_off`.",
+    )
+    .default("\"1s\"")
+    .answers("`jms.redeliveryPolicy.redeliveryDelay`"),
+    KeySchema::new(
+        "back_off",
+        Kind::Factor,
+        "The factor from one delay to the next; without it they are all the same.",
+    )
+    .answers("`jms.redeliveryPolicy.backOffMultiplier`, `useExponentialBackOff`"),
+    KeySchema::new("maximum_delay", Kind::Duration { may_be_zero: true }, "The upper bound of a delay.")
+        .answers("`jms.redeliveryPolicy.maximumRedeliveryDelay`"),
+    KeySchema::new(
+        "non_blocking",
+        Kind::Boolean,
+        "Whether others go ahead of a message that waits for its redelivery.",
+    )
+    .default("false")
+    .answers("`spring.activemq.non-blocking-redelivery`, `jms.nonBlockingRedelivery`"),
+];
 
 /// `[broker]`: the embedded broker.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +145,8 @@ pub struct BrokerTable {
     pub memory_limit: Option<u64>,
     /// How long a send may wait for memory.
     pub send_deadline: Option<Duration>,
+    /// Whether a queue delivers its more urgent messages first.
+    pub priorities: Option<bool>,
     /// Where messages go that cannot be delivered.
     pub dead_letters: Option<DeadLetterKind>,
     /// Whether non-persistent messages are kept as dead letters too.
@@ -85,6 +177,7 @@ impl Default for BrokerTable {
             preset: None,
             memory_limit: None,
             send_deadline: None,
+            priorities: None,
             dead_letters: None,
             dead_letter_non_persistent: None,
             redelivery: RedeliveryPolicy::default(),
@@ -107,6 +200,7 @@ impl BrokerTable {
             preset: preset::read(&table),
             memory_limit: table.value("memory_limit", |value| value::size(value).filter(|size| *size > 0)),
             send_deadline: table.value("send_deadline", value::duration),
+            priorities: table.value("priorities", value::boolean),
             dead_letters: table.value("dead_letters", |value| match value::text(value)?.as_str() {
                 "individual" => Some(DeadLetterKind::Individual),
                 "shared" => Some(DeadLetterKind::Shared),

@@ -6,7 +6,7 @@ use linkme::distributed_slice;
 use super::super::destinations::Destinations;
 use super::super::error::ConfigError;
 use super::super::reading::{Reading, TableReader};
-use super::super::schema::{KeySchema, Shape, TABLES, TableSchema};
+use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
 
 #[expect(unsafe_code, reason = "linkme names a link section")]
@@ -14,9 +14,20 @@ use super::super::value;
 static SCHEMA: TableSchema = TableSchema {
     name: "destinations",
     shape: Shape::Named,
+    meaning: "A queue or a topic under the name that code and configuration have for it.",
     keys: &[
-        KeySchema::value("queue", "the physical name of a queue"),
-        KeySchema::value("topic", "the physical name of a topic"),
+        KeySchema::new(
+            "queue",
+            Kind::Text("the physical name of a queue"),
+            "The name of the queue at the broker; `?consumer.prefetchSize=N` may follow.",
+        )
+        .answers("`DestinationResolver`, `new ActiveMQQueue(…)`"),
+        KeySchema::new(
+            "topic",
+            Kind::Text("the physical name of a topic"),
+            "The name of the topic at the broker. One of the two is given.",
+        )
+        .answers("`spring.jms.pub-sub-domain`, `new ActiveMQTopic(…)`"),
     ],
 };
 

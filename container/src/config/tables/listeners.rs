@@ -5,11 +5,12 @@ use linkme::distributed_slice;
 use super::super::error::ConfigError;
 use super::super::place::Place;
 use super::super::reading::{Reading, Setting};
-use super::super::schema::{
-    ACKNOWLEDGE, CONCURRENCY, DESTINATION, KeySchema, PREFETCH, Shape, TABLES, TableSchema,
-};
+use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
 use super::Named;
+use super::listener_containers::{
+    ACKNOWLEDGE, PREFETCH, PREFETCHED, acknowledge, prefetch, refuse_contradiction,
+};
 use crate::listener::{Acknowledge, Concurrency};
 
 #[expect(unsafe_code, reason = "linkme names a link section")]
@@ -17,15 +18,58 @@ use crate::listener::{Acknowledge, Concurrency};
 static SCHEMA: TableSchema = TableSchema {
     name: "listeners",
     shape: Shape::Named,
+    meaning: "What is to be different from the attribute of the listener with this id.",
     keys: &[
-        KeySchema::value("container", "the name of a listener container"),
-        KeySchema::value("queue", DESTINATION),
-        KeySchema::value("topic", DESTINATION),
-        KeySchema::value("ack", ACKNOWLEDGE),
-        KeySchema::value("concurrency", CONCURRENCY),
-        KeySchema::value("prefetch", PREFETCH),
-        KeySchema::value("send_to", DESTINATION),
-        KeySchema::value("message_converter", "the name of a message converter"),
+        KeySchema::new(
+            "enabled",
+            Kind::Boolean,
+            "Whether it is started, whatever its container says; of one that is not, the destination and the rest need not \
+             exist.",
+        )
+        .answers("`spring.jms.listener.auto-startup`"),
+        KeySchema::new("container", Kind::Name("a listener container"), "The container that it is in.")
+            .answers("`@JmsListener(containerFactory)`"),
+        KeySchema::new(
+            "queue",
+            Kind::Name("a destination"),
+            "The queue that it listens to, instead of what the attribute says.",
+        )
+        .answers("`@JmsListener(destination)`"),
+        KeySchema::new("topic", Kind::Name("a destination"), "The topic that it listens to, instead.")
+            .answers("`@JmsListener(destination)`, `spring.jms.pub-sub-domain`"),
+        KeySchema::new("ack", ACKNOWLEDGE, "When a message is settled; as in a container.")
+            .answers("`spring.jms.listener.session.acknowledge-mode`"),
+        KeySchema::new(
+            "transacted",
+            Kind::Boolean,
+            "`true` is `ack = \"transacted\"`, and wins over another `ack`, with a warning.",
+        )
+        .answers("`spring.jms.listener.session.transacted`"),
+        KeySchema::new(
+            "concurrency",
+            Kind::Concurrency,
+            "Bounds of the number of workers; of a listener to a topic `\"1\"`.",
+        )
+        .answers("`@JmsListener(concurrency)`"),
+        KeySchema::new(
+            "prefetch",
+            PREFETCH,
+            "Messages that a worker has ahead, whatever the destination's own option says.",
+        )
+        .expecting(PREFETCHED)
+        .answers("`consumer.prefetchSize`"),
+        KeySchema::new(
+            "send_to",
+            Kind::Name("a destination"),
+            "Where replies go that the request names no address for.",
+        )
+        .answers("`@SendTo`"),
+        KeySchema::new(
+            "message_converter",
+            Kind::Name("a message converter"),
+            "What reads payloads and writes replies.",
+        )
+        .answers("`MessageConverter`"),
     ],
 };
 
@@ -35,6 +79,8 @@ static SCHEMA: TableSchema = TableSchema {
 pub struct ListenerTable {
     /// Where the table stands.
     pub place: Place,
+    /// Whether it is started.
+    pub enabled: Option<Setting<bool>>,
     /// The container.
     pub container: Option<Setting<String>>,
     /// The queue to listen to.
@@ -42,7 +88,9 @@ pub struct ListenerTable {
     /// The topic to listen to.
     pub topic: Option<Setting<String>>,
     /// Who acknowledges, and when.
-    pub acknowledge: Option<Acknowledge>,
+    pub acknowledge: Option<Setting<Acknowledge>>,
+    /// Whether it is with a transaction, whatever `acknowledge` says.
+    pub transacted: Option<Setting<bool>>,
     /// How many workers.
     pub concurrency: Option<Setting<Concurrency>>,
     /// How many messages may wait with a worker.
@@ -61,14 +109,16 @@ impl ListenerTable {
             .map(|(id, table)| {
                 let read = Self {
                     place: table.own_place(),
+                    enabled: table.setting("enabled", value::boolean),
                     container: table.setting("container", value::text),
                     queue: table.setting("queue", value::text),
                     topic: table.setting("topic", value::text),
-                    acknowledge: table.parsed("ack"),
+                    acknowledge: acknowledge(&table),
+                    transacted: table.setting("transacted", value::boolean),
                     concurrency: table
                         .parsed("concurrency")
                         .map(|value| Setting { value, place: table.place("concurrency") }),
-                    prefetch: table.value("prefetch", value::count),
+                    prefetch: table.value("prefetch", prefetch),
                     send_to: table.setting("send_to", value::text),
                     message_converter: table.setting("message_converter", value::text),
                 };
@@ -79,8 +129,26 @@ impl ListenerTable {
                         expected: "one of `queue` and `topic`".to_owned(),
                     });
                 }
+                refuse_contradiction(&table, read.transacted.as_ref(), read.acknowledge.as_ref());
                 (id.to_owned(), read)
             })
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_the_attribute_says_the_table_can_say_otherwise() {
+        // The crate of the macros names nobody, and nobody can name what is in it.
+        let macros = include_str!("../../../../macros/src/listener/arguments.rs");
+        let keys = macros.split("const KEYS: &[&str] = &[").nth(1).and_then(|rest| rest.split(']').next());
+        let keys: Vec<_> = keys.expect("it has a list of them").split('"').skip(1).step_by(2).collect();
+        assert!(keys.contains(&"queue") && keys.len() >= 7, "{keys:?}");
+        for key in keys.into_iter().filter(|key| *key != "id") {
+            assert!(SCHEMA.keys.iter().any(|known| known.name == key), "`[listeners.ID]` has no `{key}`");
+        }
     }
 }

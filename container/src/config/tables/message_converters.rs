@@ -3,7 +3,7 @@
 use linkme::distributed_slice;
 
 use super::super::reading::{Reading, Setting};
-use super::super::schema::{KeySchema, Shape, TABLES, TableSchema};
+use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
 use super::Named;
 
@@ -12,7 +12,14 @@ use super::Named;
 static SCHEMA: TableSchema = TableSchema {
     name: "message_converters",
     shape: Shape::Named,
-    keys: &[KeySchema::value("type", "the type name of a message converter, such as \"json\"")],
+    meaning: "A message converter under a name.",
+    keys: &[KeySchema::new(
+        "type",
+        Kind::Text("the type name of a message converter, such as \"json\""),
+        "`\"json\"`, `\"text\"`, `\"bytes\"`, `\"map\"`, `\"object\"`, or the type name of one of your own.",
+    )
+    .answers("`MessageConverter`")
+    .required()],
 };
 
 /// `[message_converters.NAME]`.

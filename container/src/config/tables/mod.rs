@@ -17,6 +17,7 @@ pub use beans::BeanTable;
 pub use broker::{BrokerTable, DeadLetterKind};
 pub use connection_factories::ConnectionFactoryTable;
 pub use listener_containers::ListenerContainerTable;
+pub(crate) use listener_containers::contradiction;
 pub use listeners::ListenerTable;
 pub use message_converters::MessageConverterTable;
 pub use preset::Preset;

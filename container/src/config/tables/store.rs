@@ -7,7 +7,7 @@ use config::Value;
 
 use super::super::error::ConfigError;
 use super::super::reading::{Setting, TableReader};
-use super::super::schema::{BOOLEAN, KeySchema};
+use super::super::schema::{KeySchema, Kind};
 use super::super::value;
 
 const FILE_LENGTHS: std::ops::RangeInclusive<u64> = 16 << 10..=1 << 30;
@@ -15,33 +15,84 @@ const DEFAULT_FILE_LENGTH: u64 = 32 << 20;
 /// What the store has under its directory besides the archive.
 const OWN: [&str; 5] = ["lock", "attempts", "journal", "kr-store", "tmp-storage"];
 
-pub(super) const DIRECTORY: &str = "the path of a directory";
+pub(super) const DIRECTORY: Kind = Kind::Text("the path of a directory");
+pub(super) const SYNC_ON_WRITE: KeySchema = KeySchema::new(
+    "sync_on_write",
+    Kind::Boolean,
+    "A persistent send, a commit and a prepare are confirmed when they are on the disk; `false`: when they are written, so \
+     that a power cut may take the last 100 ms of what was confirmed.",
+);
 const NO_INDEX_FILE: &str =
     "the index is in memory, and a checkpoint of it in one file with pages of its own";
 
 /// The names of ActiveMQ's first journal, and ours.
 pub(super) const KEYS: &[KeySchema] = &[
-    KeySchema::value("directory", DIRECTORY),
-    KeySchema::value("sync_on_write", BOOLEAN),
-    KeySchema::value("max_file_length", "a size from \"16KiB\" to \"1GiB\""),
-    KeySchema::value(
+    KeySchema::new("directory", DIRECTORY, "Another name for `broker.data_directory`.").answers("`directory`"),
+    KeySchema::new("sync_on_write", Kind::Boolean, "Another name for `broker.sync_on_write`.")
+        .answers("`syncOnWrite`"),
+    KeySchema::new(
+        "max_file_length",
+        Kind::Size { least: *FILE_LENGTHS.start(), most: Some(*FILE_LENGTHS.end()) },
+        "Length of a file of the journal, cut to whole 4 KiB.",
+    )
+    .default("\"32MiB\"")
+    .answers("`maxFileLength`, `journalMaxFileLength`"),
+    KeySchema::new(
         "store_limit",
-        "a size such as \"10GiB\", of at least two files of the journal (`max_file_length`)",
-    ),
-    KeySchema::value("ack_sync", BOOLEAN),
-    KeySchema::value("checkpoint_after", "a size above 0 such as \"256MiB\""),
-    KeySchema::value("cleanup_interval", "a duration above 0 such as \"30s\", or a number of milliseconds"),
-    KeySchema::value("archive_data_logs", BOOLEAN),
-    KeySchema::value("directory_archive", "the path of a directory that is none of the store's own"),
-    KeySchema::without_effect("use_nio", "every read and write says where in the file it is, always"),
-    KeySchema::without_effect("persistent_index", "the index is always written at checkpoints"),
+        Kind::Size { least: 2 * *FILE_LENGTHS.start(), most: None },
+        "Bytes that the journal may have on the disk, at least two files of it; at the limit a send waits up to \
+         `send_deadline`, then fails; what takes messages away goes on.",
+    )
+    .expecting("a size such as \"10GiB\", of at least two files of the journal (`max_file_length`)")
+    .answers("`storeUsage`"),
+    KeySchema::new(
+        "ack_sync",
+        Kind::Boolean,
+        "Whether an acknowledgement returns only when it is on the disk; without it, when it is written: a power cut may take \
+         the last 100 ms of them, and their messages come again.",
+    )
+    .default("false"),
+    KeySchema::new(
+        "checkpoint_after",
+        Kind::Size { least: 1, most: None },
+        "So much new journal, and the index is written; a start reads the journal from there.",
+    )
+    .expecting("a size above 0 such as \"256MiB\"")
+    .default("\"256MiB\""),
+    KeySchema::new(
+        "cleanup_interval",
+        Kind::DurationOrMilliseconds { least: 1 },
+        "How often the index is written at least, and files are used again or archived that nobody needs.",
+    )
+    .default("\"30s\"")
+    .answers("`cleanupInterval`, `checkpointInterval`"),
+    KeySchema::new(
+        "archive_data_logs",
+        Kind::Boolean,
+        "Whether such files are moved to the archive instead, where nobody removes them.",
+    )
+    .default("false")
+    .answers("`archiveDataLogs`"),
+    KeySchema::new(
+        "directory_archive",
+        Kind::Text("the path of a directory that is none of the store's own"),
+        "The archive; a relative path starts at the broker's directory. Files are copied there where it is on another file \
+         system; while it cannot be written to, they stay in the journal and count for `store_limit`.",
+    )
+    .default("\"archive\"")
+    .answers("`directoryArchive`"),
+    KeySchema::without_effect("use_nio", "every read and write says where in the file it is, always")
+        .answers("`useNIO`"),
+    KeySchema::without_effect("persistent_index", "the index is always written at checkpoints")
+        .answers("`persistentIndex`"),
     KeySchema::without_effect(
         "max_checkpoint_message_add_size",
         "a transaction is written as it comes, however long it is",
-    ),
-    KeySchema::without_effect("index_bin_size", NO_INDEX_FILE),
-    KeySchema::without_effect("index_key_size", NO_INDEX_FILE),
-    KeySchema::without_effect("index_page_size", NO_INDEX_FILE),
+    )
+    .answers("`maxCheckpointMessageAddSize`"),
+    KeySchema::without_effect("index_bin_size", NO_INDEX_FILE).answers("`indexBinSize`"),
+    KeySchema::without_effect("index_key_size", NO_INDEX_FILE).answers("`indexKeySize`"),
+    KeySchema::without_effect("index_page_size", NO_INDEX_FILE).answers("`indexPageSize`"),
 ];
 
 /// `[broker.store]`, and of `[broker]` what is about the store.

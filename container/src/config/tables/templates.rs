@@ -8,7 +8,7 @@ use corriere_templates::ReceiveTimeout;
 use linkme::distributed_slice;
 
 use super::super::reading::{Reading, Setting};
-use super::super::schema::{DESTINATION, DURATION, KeySchema, Shape, TABLES, TableSchema};
+use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
 use super::Named;
 
@@ -17,19 +17,76 @@ use super::Named;
 static SCHEMA: TableSchema = TableSchema {
     name: "templates",
     shape: Shape::Named,
+    meaning: "A `JmsTemplate`, which is a bean of this name.",
     keys: &[
-        KeySchema::value("connection_factory", "the name of a connection factory"),
-        KeySchema::value("default_destination", DESTINATION),
-        KeySchema::value(
-            "receive_timeout",
-            "a duration such as \"60s\", a number of milliseconds such as 60000, 0 to wait for ever, or -1 not to wait",
+        KeySchema::new(
+            "connection_factory",
+            Kind::Name("a connection factory"),
+            "Where its connection comes from; not needed where there is only one.",
         ),
-        KeySchema::value("message_converter", "the name of a message converter"),
-        KeySchema::value("delivery_mode", "\"persistent\" or \"non_persistent\""),
-        KeySchema::value("priority", "a whole number from 0 to 9"),
-        KeySchema::value("time_to_live", DURATION),
+        KeySchema::new(
+            "default_destination",
+            Kind::Name("a destination"),
+            "Where it sends and receives when a call does not say so.",
+        )
+        .answers("`spring.jms.template.default-destination`"),
+        KeySchema::new(
+            "receive_timeout",
+            Kind::DurationOrMilliseconds { least: -1 },
+            "How long a receive waits; `0` waits for ever, `-1` does not wait.",
+        )
+        .expecting(
+            "a duration such as \"60s\", a number of milliseconds such as 60000, 0 to wait for ever, or -1 not to wait",
+        )
+        .default("0")
+        .answers("`spring.jms.template.receive-timeout`"),
+        KeySchema::new(
+            "message_converter",
+            Kind::Name("a message converter"),
+            "What turns values into messages and back: a key of `[message_converters]`, or the type of a converter.",
+        )
+        .default("\"json\"")
+        .answers("`MessageConverter`"),
+        KeySchema::new(
+            "delivery_mode",
+            Kind::Words(&["persistent", "non_persistent"]),
+            "Whether what it sends survives a stop of the broker.",
+        )
+        .default("\"persistent\"")
+        .answers("`spring.jms.template.delivery-mode`"),
+        KeySchema::new(
+            "priority",
+            Kind::Number { least: 0, most: 9 },
+            "How urgent what it sends is; 9 is the most urgent.",
+        )
+        .default("4")
+        .answers("`spring.jms.template.priority`"),
+        KeySchema::new(
+            "time_to_live",
+            Kind::Duration { may_be_zero: true },
+            "How long what it sends may wait before it expires; `\"0s\"` for ever.",
+        )
+        .default("\"0s\"")
+        .answers("`spring.jms.template.time-to-live`"),
+        KeySchema::new(
+            "transacted",
+            Kind::Boolean,
+            "Whether a call outside a transacted listener is a transaction of its own, which is committed when the call \
+             succeeds.",
+        )
+        .default("false")
+        .answers("`spring.jms.template.session.transacted`"),
+        KeySchema::new(
+            "sessions",
+            Kind::Number { least: 1, most: MAXIMUM_SESSIONS },
+            "How many sends may be under way at once, and how many sessions are kept for the next calls.",
+        )
+        .default("128")
+        .answers("`spring.jms.cache.session-cache-size`, `spring.activemq.pool.max-sessions-per-connection`"),
     ],
 };
+
+const MAXIMUM_SESSIONS: i64 = 65_536;
 
 /// `[templates.NAME]`.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +106,10 @@ pub struct TemplateTable {
     pub priority: Option<Priority>,
     /// How long sent messages live.
     pub time_to_live: Option<Duration>,
+    /// Whether a call is a transaction of its own where no listener has one.
+    pub transacted: Option<bool>,
+    /// How many sends may be under way at once.
+    pub sessions: Option<usize>,
 }
 
 impl TemplateTable {
@@ -65,6 +126,8 @@ impl TemplateTable {
                     delivery_mode: table.value("delivery_mode", delivery_mode),
                     priority: table.value("priority", priority),
                     time_to_live: table.value("time_to_live", value::duration),
+                    transacted: table.value("transacted", value::boolean),
+                    sessions: table.value("sessions", sessions),
                 };
                 (name.to_owned(), read)
             })
@@ -92,4 +155,9 @@ fn delivery_mode(value: &Value) -> Option<DeliveryMode> {
 
 fn priority(value: &Value) -> Option<Priority> {
     Priority::new(u8::try_from(value::integer(value)?).ok()?).ok()
+}
+
+fn sessions(value: &Value) -> Option<usize> {
+    let number = value::integer(value).filter(|number| (1..=MAXIMUM_SESSIONS).contains(number))?;
+    usize::try_from(number).ok()
 }

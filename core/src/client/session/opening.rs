@@ -63,7 +63,7 @@ impl Session {
         let inner = &self.inner;
         let factory = inner.connection.factory();
         let prefetch = options.prefetch.or(destination.consumer_prefetch());
-        let prefetch = prefetch.unwrap_or_else(|| factory.prefetch_for(destination));
+        let prefetch = prefetch.unwrap_or_else(|| factory.prefetch(destination));
         let report_after = match inner.mode {
             AcknowledgeMode::Auto | AcknowledgeMode::DupsOk => None,
             AcknowledgeMode::Client | AcknowledgeMode::Individual | AcknowledgeMode::Transacted => {
@@ -76,7 +76,7 @@ impl Session {
             subscription: id,
             session: inner.id,
             destination: destination.clone(),
-            credit: credit(inner.mode, prefetch),
+            credit: credit(inner.mode, prefetch, factory.has_bounded_extension()),
             selector: None,
             no_local: options.no_local,
             durable_name: None,
@@ -164,14 +164,14 @@ impl Session {
     }
 }
 
-fn credit(mode: AcknowledgeMode, prefetch: u32) -> Credit {
+fn credit(mode: AcknowledgeMode, prefetch: u32, is_bounded: bool) -> Credit {
     if prefetch == 0 {
         return Credit::Explicit;
     }
     let extension = match mode {
         // Acknowledged one by one as they are handed over, so that nothing is ever both handed over and unsettled.
         AcknowledgeMode::Auto | AcknowledgeMode::DupsOk => Some(0),
-        AcknowledgeMode::Client | AcknowledgeMode::Individual => Some(prefetch.div_ceil(2)),
+        AcknowledgeMode::Client | AcknowledgeMode::Individual => is_bounded.then(|| prefetch.div_ceil(2)),
         // A transaction larger than the window must not wait for itself.
         AcknowledgeMode::Transacted => None,
     };

@@ -226,6 +226,15 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_has_a_row_for_every_option_and_no_other() {
+        let text = include_str!("../../../../docs/configuration.md");
+        let section = text.split("### Listening").nth(1).and_then(|rest| rest.split("\n#").next());
+        let rows = section.expect("it has a section about them").lines();
+        let documented = rows.filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+        assert!(documented.eq(OPTIONS.iter().map(|option| option.name)));
+    }
+
+    #[test]
     fn what_is_misspelt_or_not_offered_is_refused_by_name() {
         for (url, message) in [
             (
