@@ -6,8 +6,11 @@ use std::sync::Arc;
 use corriere_core::{Clock, ConnectionFactory, Destination, SendOptions};
 use corriere_templates::{ConverterType, JmsTemplate, JsonConverter, MessageConverter};
 
+use super::bean_plan::{BeanPlan, GivenBean, PlannedConverter, PlannedTemplate, WiredBeans, converter_need};
 use super::factories::factories;
-use crate::beans::Beans;
+use super::type_names::{check_type_name, converter_types};
+use super::unmade::UnmadeConverter;
+use crate::beans::{BeanOwner, BeanType, Need, User};
 use crate::config::{
     ConfigError, Configuration, ListenerContainerTable, ListenerTable, Place, Problems, Setting,
     TemplateTable, UnknownDestination, known_names, unknown_name,
@@ -29,13 +32,15 @@ pub struct PlannedListener {
     pub container: String,
     /// The name of its connection factory.
     pub connection_factory: String,
+    /// The name of its message converter where that is a bean, which the settings have only once the beans are made.
+    pub message_converter: Option<String>,
     /// Everything else.
     pub settings: ContainerSettings,
 }
 
 impl fmt::Display for PlannedListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { listener, container, connection_factory, settings } = self;
+        let Self { listener, container, connection_factory, settings, .. } = self;
         let ContainerSettings { destination, acknowledge, concurrency, prefetch, .. } = settings;
         write!(f, "listener `{}` in `{}`: {destination}, ack {acknowledge}", listener.id, listener.module)?;
         write!(f, ", concurrency {concurrency}, prefetch {prefetch}")?;
@@ -47,10 +52,10 @@ impl fmt::Display for PlannedListener {
 }
 
 /// The parts of an application, none of them at work yet.
-#[derive(Debug)]
 pub(super) struct Plan {
     pub(super) factories: Vec<(String, ConnectionFactory)>,
-    pub(super) templates: Vec<(String, JmsTemplate)>,
+    /// Nothing, where anything is wrong with one of them.
+    pub(super) beans: WiredBeans,
     pub(super) listeners: Vec<PlannedListener>,
 }
 
@@ -59,6 +64,8 @@ pub(super) struct Plan {
 pub(super) struct Parts<'a> {
     /// Connection factories that the program brings.
     pub(super) factories: &'a [(String, ConnectionFactory)],
+    /// Beans that it brings.
+    pub(super) beans: &'a [GivenBean],
     /// Another URL for every connection factory of the configuration.
     pub(super) url: Option<&'a str>,
     pub(super) listeners: &'a [ListenerDef],
@@ -69,83 +76,58 @@ impl Plan {
     /// Resolves every name.
     pub(super) fn new(configuration: &Configuration, parts: &Parts<'_>, problems: &mut Problems) -> Self {
         let factories = factories(configuration, parts, problems);
-        let mut planner = Planner { configuration, parts, factories, problems };
-        planner.check_converters();
+        let beans = BeanPlan::default();
+        let mut planner = Planner { configuration, parts, factories, beans, problems };
         planner.check_listener_ids();
-        let templates = planner.templates();
+        planner.beans();
+        planner.templates();
         let listeners = planner.listeners();
-        Self { factories: planner.factories, templates, listeners }
+        let Planner { factories, beans, problems, .. } = planner;
+        let beans = beans.wire(&users(parts.listeners, &listeners), problems).unwrap_or_default();
+        Self { factories, beans, listeners }
     }
 }
 
-/// Checks that every bean that a listener asks for is there.
-///
-/// Beans of the types `failed` could not be made, which is said already.
-pub(super) fn check_beans(
-    listeners: &[PlannedListener],
-    beans: &Beans,
-    failed: &[&'static str],
-    problems: &mut Problems,
-) {
-    for planned in listeners {
-        for request in planned.listener.bean_requests() {
-            if let Err(source) = beans.check(request)
-                && !failed.contains(&(request.type_name)())
-            {
-                problems.push(ConfigError::ListenerBean { listener: planned.listener.id.to_owned(), source });
-            }
-        }
-    }
-}
-
-/// Checks that a type name in the configuration is that of exactly one type; `registered` are all, by name and Rust type.
-pub(super) fn check_type_name(
-    what: &'static str,
-    named: &Setting<String>,
-    registered: impl Iterator<Item = (&'static str, &'static str)>,
-) -> Result<(), ConfigError> {
-    let registered: Vec<_> = registered.collect();
-    let mut rust_types: Vec<_> = registered
-        .iter()
-        .filter(|(name, _)| *name == named.value)
-        .map(|(_, rust_type)| format!("`{rust_type}`"))
-        .collect();
-    // The linker's order means nothing.
-    rust_types.sort();
-    match rust_types.len() {
-        1 => Ok(()),
-        0 => {
-            let mut known: Vec<_> = registered.iter().map(|(name, _)| (*name).to_owned()).collect();
-            known.sort();
-            known.dedup();
-            Err(unknown_name(what, named, known))
-        }
-        _ => {
-            let expected = || format!("the name of one {what}; it is that of {}", rust_types.join(" and "));
-            Err(named.place.error(expected, |place| ConfigError::SameTypeName {
-                place,
-                what,
-                name: named.value.clone(),
-                rust_types: rust_types.clone(),
-            }))
-        }
-    }
+/// What the listeners need, also those that could not be planned.
+fn users(listeners: &[ListenerDef], planned: &[PlannedListener]) -> Vec<User> {
+    let user = |listener: &ListenerDef| {
+        let mut needs = Need::of_arguments(listener.beans);
+        let planned = planned.iter().find(|planned| planned.listener.id == listener.id);
+        needs.extend(planned.and_then(|planned| planned.message_converter.as_deref()).map(converter_need));
+        User { owner: BeanOwner::Listener { id: listener.id.to_owned() }, needs }
+    };
+    listeners.iter().map(user).collect()
 }
 
 struct Planner<'a> {
     configuration: &'a Configuration,
     parts: &'a Parts<'a>,
     factories: Vec<(String, ConnectionFactory)>,
+    beans: BeanPlan,
     problems: &'a mut Problems,
 }
 
 impl Planner<'_> {
-    fn check_converters(&mut self) {
-        for (_, table) in self.configuration.message_converters.iter() {
-            let checked = check_type_name("message converter type", &table.converter_type, converter_types());
-            if let Err(error) = checked {
-                self.problems.push(error);
+    /// All beans but the templates, some of which need one of these as their converter.
+    fn beans(&mut self) {
+        for given in self.parts.beans {
+            self.beans.add_given(given);
+        }
+        let tables = &self.configuration.connection_factories;
+        for (name, factory) in &self.factories {
+            let place = tables.get(name).map(|table| table.url.place.clone());
+            self.beans.add_factory(name, place, Some(factory));
+        }
+        for (name, table) in tables.iter() {
+            if !self.factories.iter().any(|(made, _)| made == name) {
+                self.beans.add_factory(name, Some(table.url.place.clone()), None);
             }
+        }
+        for (name, table) in self.configuration.message_converters.iter() {
+            self.beans.add_converter(name, table, self.problems);
+        }
+        for (name, table) in self.configuration.beans.iter() {
+            self.beans.add_bean(name, table, self.problems);
         }
     }
 
@@ -183,12 +165,14 @@ impl Planner<'_> {
         }
     }
 
-    fn templates(&mut self) -> Vec<(String, JmsTemplate)> {
-        let tables = self.configuration.templates.iter();
-        tables.filter_map(|(name, table)| Some((name.to_owned(), self.template(name, table)?))).collect()
+    fn templates(&mut self) {
+        for (name, table) in self.configuration.templates.iter() {
+            let template = self.template(name, table);
+            self.beans.add_template(name, table.place.clone(), template);
+        }
     }
 
-    fn template(&mut self, name: &str, table: &TemplateTable) -> Option<JmsTemplate> {
+    fn template(&mut self, name: &str, table: &TemplateTable) -> Option<PlannedTemplate> {
         let user = format!("template `{name}`");
         let factory = self.factory(
             table.connection_factory.as_ref(),
@@ -199,7 +183,6 @@ impl Planner<'_> {
         let destination = table.default_destination.as_ref().map(|name| self.address(name));
         let (_, factory) = factory?;
         let mut builder = JmsTemplate::builder(factory)
-            .message_converter(converter?)
             .destination_resolver(Arc::new(self.configuration.destinations.clone()))
             .send_options(SendOptions {
                 delivery_mode: table.delivery_mode,
@@ -213,8 +196,7 @@ impl Planner<'_> {
         if let Some(timeout) = table.receive_timeout {
             builder = builder.receive_timeout(timeout);
         }
-        // The default destination, which alone could fail here, is resolved already.
-        builder.build().ok()
+        Some(PlannedTemplate { builder, converter: converter? })
     }
 
     fn listeners(&mut self) -> Vec<PlannedListener> {
@@ -251,7 +233,11 @@ impl Planner<'_> {
         let destination = destination?;
         let concurrency = self.concurrency(&listener, own, &table, &destination)?;
 
-        let mut settings = ContainerSettings::new(factory, destination, converter?);
+        let (message_converter, converter): (_, Arc<dyn MessageConverter>) = match converter? {
+            PlannedConverter::Made(converter) => (None, converter),
+            PlannedConverter::Bean(name) => (Some(name.clone()), Arc::new(UnmadeConverter { name })),
+        };
+        let mut settings = ContainerSettings::new(factory, destination, converter);
         settings.concurrency = concurrency;
         settings.send_to = match send_to {
             Some(send_to) => Some(send_to?),
@@ -266,7 +252,7 @@ impl Planner<'_> {
             .or(table.prefetch);
         settings.prefetch = prefetch.unwrap_or(settings.prefetch);
         settings.shutdown_timeout = table.shutdown_timeout.unwrap_or(settings.shutdown_timeout);
-        Some(PlannedListener { listener, container, connection_factory, settings })
+        Some(PlannedListener { listener, container, connection_factory, message_converter, settings })
     }
 
     /// The container of a listener. Without a table of its own, `default` has the built-in defaults only.
@@ -370,32 +356,32 @@ impl Planner<'_> {
         }
     }
 
-    /// A converter by its name in `[message_converters]`, or by its type.
-    fn converter(&mut self, named: Option<&Setting<String>>) -> Option<Arc<dyn MessageConverter>> {
-        let Some(named) = named else { return Some(Arc::new(JsonConverter::new())) };
-        let tables = &self.configuration.message_converters;
-        let table = tables.get(&named.value);
-        let type_name = table.map_or(&named.value, |table| &table.converter_type.value);
-        let mut found = ConverterType::named(type_name);
-        match (found.next(), found.next(), table) {
-            (Some(only), None, _) => return Some((only.build)()),
-            // What is wrong with the type name of a table is said already.
-            (_, _, Some(_)) => {}
-            (None, ..) => {
-                let types = converter_types().map(|(name, _)| name.to_owned());
-                let mut known: Vec<_> = tables.names().map(str::to_owned).chain(types).collect();
-                known.sort();
-                known.dedup();
-                self.unknown("message converter", named, known);
-            }
-            (Some(_), Some(_), None) => {
-                let refused = check_type_name("message converter type", named, converter_types());
-                if let Err(error) = refused {
-                    self.problems.push(error);
-                }
-            }
+    /// A converter by the name of its bean, or else by its type.
+    fn converter(&mut self, named: Option<&Setting<String>>) -> Option<PlannedConverter> {
+        let Some(named) = named else { return Some(PlannedConverter::Made(Arc::new(JsonConverter::new()))) };
+        let name = &named.value;
+        if self.beans.has_converter(name) {
+            return Some(PlannedConverter::Bean(name.clone()));
         }
-        None
+        let mut registered = converter_types().filter(|(registered, _)| registered == name);
+        if registered.next().is_none() {
+            let types = converter_types().map(|(name, _)| name);
+            let mut known: Vec<_> = self.beans.converters().chain(types).map(str::to_owned).collect();
+            known.sort();
+            known.dedup();
+            self.unknown("message converter", named, known);
+            return None;
+        }
+        if let Err(error) = check_type_name("message converter type", named, converter_types()) {
+            self.problems.push(error);
+            return None;
+        }
+        if let Some(plain) = ConverterType::named(name).next() {
+            return Some(PlannedConverter::Made((plain.build)()));
+        }
+        let found = BeanType::all().find(|found| found.is_converter && found.name == name)?;
+        self.beans.add_converter_of_type(found, &named.place, self.problems);
+        Some(PlannedConverter::Bean(name.clone()))
     }
 
     /// Where messages are sent to, a queue or a topic.
@@ -435,9 +421,4 @@ impl Planner<'_> {
 
 fn in_attribute<T>(listener: &ListenerDef, key: &str, value: T) -> Setting<T> {
     Setting { value, place: Place::in_code(format!("#[jms_listener] {}: {key}", listener.id)) }
-}
-
-/// The names of all converter types, with their Rust types.
-fn converter_types() -> impl Iterator<Item = (&'static str, &'static str)> {
-    ConverterType::all().map(|converter| (converter.name, (converter.rust_type)()))
 }

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::destinations::UnknownDestination;
 use super::reading::Setting;
-use crate::beans::{BeanBuildError, BeanError};
+use crate::beans::{BeanBuildError, WiringError};
 use crate::nearest::nearest;
 
 /// What is wrong with a configuration, and where.
@@ -152,14 +152,6 @@ pub enum ConfigError {
         /// Of these, the nearest.
         nearest: Option<String>,
     },
-    /// An argument of a listener asks for a bean that cannot be had.
-    #[error("listener `{listener}`: {source}")]
-    ListenerBean {
-        /// The listener's id.
-        listener: String,
-        /// Why not.
-        source: BeanError,
-    },
     /// A placeholder that cannot be filled.
     #[error("{place}: the placeholder `{placeholder}` {reason}")]
     Placeholder {
@@ -197,6 +189,9 @@ pub enum ConfigError {
     /// Several of these.
     #[error("{} things are wrong with the configuration:{}", .0.len(), .0.iter().map(|error| format!("\n  - {error}")).collect::<String>())]
     Several(Vec<ConfigError>),
+    /// Beans that cannot be made for each other and for the listeners.
+    #[error(transparent)]
+    Wiring(Box<WiringError>),
 }
 
 impl ConfigError {
