@@ -107,7 +107,9 @@ const STATION: &str = "[beans.station]\ntype = \"station\"\n[beans.second]\ntype
 #[tokio::test]
 async fn beans_are_made_in_order_of_need_and_closed_and_dropped_in_the_reverse() {
     let log = Log::default();
-    let app = application(STATION).bean(log.clone()).listeners([]).start().await.unwrap();
+    // Whatever constructors do, the start can be a task.
+    let start = tokio::spawn(application(STATION).bean(log.clone()).listeners([]).start());
+    let app = start.await.unwrap().unwrap();
     assert_eq!(
         log.told(),
         ["begin first", "make first", "begin second", "make second", "make station"],

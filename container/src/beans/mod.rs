@@ -1,7 +1,7 @@
 //! Beans: the values that an application makes once and hands to its listeners and to each other, by type or by name.
 //!
-//! Before any is made, [`graph`] settles who gets which and in which order; [`making`] then calls the constructors, and
-//! [`registry`] keeps what they made.
+//! Before any is made, `graph` settles who gets which and in which order; `making` then calls the constructors, and
+//! `registry` keeps what they made.
 
 mod argument;
 mod bean_type;
