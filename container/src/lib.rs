@@ -15,7 +15,11 @@ pub mod __private {
     pub use inventory;
 
     pub use crate::application::run_main;
-    pub use crate::beans::{BeanBuildError, BeanName, BeanRequest, BeanSettings, BeanType, Beans, IntoBean};
+    pub use crate::beans::{
+        ArgumentProbe, Bean, BeanArgument, BeanBuildError, BeanConstructor, BeanRequest, BeanSettings,
+        BeanType, BeanWay, ChosenBeanWay, Closed, ClosedAtOnce, Closing, ConstructorArgument,
+        ConstructorOutput, ConverterProbe, IntoBean, MadeBean, NoBean, NoConfiguration, NoConverter,
+    };
     pub use crate::listener::{
         Acknowledge, BoxFuture, ChosenKind, ChosenWay, Concurrency, FromDelivery, IntoOutcome, Invocation,
         Kind, ListenerDef, ListenerDestination, ListenerRegistration, NoBody, NoContext, Outcome,

@@ -2,6 +2,7 @@
 //!
 //! What they emit names everything through `::corriere::__private`, so a crate needs no other dependency than `corriere`.
 
+mod argument;
 mod bean;
 mod listener;
 mod main_attribute;
@@ -32,7 +33,7 @@ use proc_macro::TokenStream;
 ///
 /// An `async fn` runs on the container's own tasks, a plain `fn` on a thread of its own, where it may block. Every argument
 /// is made by `FromDelivery`: the payload, which is any `Deserialize`, at most once; `Header<K>`, `Headers`, `Properties`,
-/// `Delivery`, `Session`, `Bean<T>`, `Message`; or a type of your own. The function may return nothing, a reply (any
+/// `Delivery`, `Session`, `Bean<T>` (see [`bean`](macro@bean)), `Message`; or a type of your own. The function may return nothing, a reply (any
 /// `Serialize`, an `Option` of it, or `Reply<T>`), or a `Result` of these, whose error decides what becomes of the message.
 ///
 /// The function stays as it is and can be called in a unit test. Beside it stands a type of the same name with the constant
@@ -57,9 +58,8 @@ pub fn jms_listener(arguments: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a type a bean that the configuration can name: `[beans.NAME] type = "…"`.
 ///
-/// It stands on an `impl` block with the constructor `new`. The constructor takes the other keys of the table as its one
-/// argument, any `DeserializeOwned`, or nothing; it returns the bean or a `Result` of it, whose error stops the start. Keys
-/// that the bean does not know stop the start too where the argument's type has `#[serde(deny_unknown_fields)]`.
+/// It stands on an `impl` block with the constructor `new`, or on a function that returns the bean; either may be async, and
+/// the start of the application awaits it. It returns the bean or a `Result` of it, whose error stops the start.
 ///
 /// ```ignore
 /// // Ignored because this crate stands below the face that the example imports.
@@ -67,11 +67,40 @@ pub fn jms_listener(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// #[serde(deny_unknown_fields)]
 /// struct MailerConfig { url: String }
 ///
-/// #[corriere::bean(type = "smtp_mailer")]
+/// #[corriere::bean(type = "smtp_mailer", close = "close")]
 /// impl Mailer {
-///     fn new(config: MailerConfig) -> Result<Self, MailerError> { /* … */ }
+///     fn new(config: MailerConfig, emails: Bean<JmsTemplate>) -> Result<Self, MailerError> { /* … */ }
+///
+///     async fn close(&self) -> Result<(), MailerError> { /* … */ }
 /// }
+///
+/// #[corriere::bean(type = "postgres", close = "close")]
+/// async fn connect(config: PoolConfig) -> Result<Pool, PoolError> { /* … */ }
 /// ```
+///
+/// | key | value |
+/// | --- | --- |
+/// | `type` | what `[beans.NAME] type = "…"` gives |
+/// | `close` | a method that takes `&self`, async or not, and returns nothing or a `Result`. `Application::stop` calls it when the listeners have stopped, in the reverse order of making. What fails, panics or takes too long is logged |
+///
+/// Arguments, in any order:
+///
+/// - at most one configuration, any `DeserializeOwned`: the other keys of the bean's table. Keys that it does not know stop the
+///   start where its type has `#[serde(deny_unknown_fields)]`. Without one, other keys are refused;
+/// - other beans, `Bean<T>`, any number. One is found by its type; where several have the type, by the argument's name too;
+///   with `#[bean("name")]` on the argument by that name. Templates, connection factories and message converters are beans as
+///   well: `Bean<JmsTemplate>`, `Bean<ConnectionFactory>`, `Bean<dyn MessageConverter>`.
+///
+/// The same holds for `Bean<T>` arguments of listeners. Beans are made after those that they need, whatever their order in
+/// the file, and once. All that cannot be told apart, is missing, or goes round in a circle is said before the first
+/// constructor is called.
+///
+/// A bean whose type is a `MessageConverter` can be named by `message_converter = "NAME"`, and can also stand in
+/// `[message_converters.NAME] type = "…"`. Where it needs no configuration, the type name alone will do.
+///
+/// A constructor that is not async runs where the start does, and should not block for long. As for a blocking listener,
+/// clippy's `needless_pass_by_value` (pedantic) wants a function that only reads its arguments to borrow them.
+///
 #[proc_macro_attribute]
 pub fn bean(arguments: TokenStream, item: TokenStream) -> TokenStream {
     bean::expand(arguments.into(), &item.into()).into()

@@ -86,9 +86,10 @@ async fn beans_are_made_in_the_order_of_the_file() {
 async fn what_keeps_a_bean_from_being_made_stops_the_start() {
     let cases = [
         (
-            "[beans.m]\ntype = \"maler\"",
-            "`beans.m.type` (config.toml:2:8): there is no bean type `maler`; did you mean `mailer`?; there is: \
-             `counter`, `fragile`, `mailer`, `noted`, `twin`",
+            "[beans.m]\ntype = \"mailr\"",
+            "`beans.m.type` (config.toml:2:8): there is no bean type `mailr`; did you mean `mailer`?; there is: `archive`, \
+             `cautious`, `counter`, `dictionary`, `first_half`, `fragile`, `mailer`, `noted`, `second_half`, `shouting`, \
+             `station`, `tracked`, `twin`, `upper`",
         ),
         (
             "[beans.m]\ntype = \"mailer\"\nurl = \"http://x\"",
@@ -109,8 +110,8 @@ async fn what_keeps_a_bean_from_being_made_stops_the_start() {
         ),
         (
             "[beans.c]\ntype = \"counter\"\nstart = 5",
-            "`beans.c` (config.toml:1:1): the bean could not be made: the key `start` is not known: this bean type \
-             takes no settings",
+            "`beans.c` (config.toml:1:1): the bean could not be made: the key `start` is not known: this type takes no \
+             settings",
         ),
     ];
     for (text, expected) in cases {
@@ -166,8 +167,10 @@ async fn a_listener_whose_bean_is_missing_stops_the_start() {
     let told = refused(application(&text).listeners([on_counted::DEF])).await;
     assert_eq!(
         told,
-        ["listener `on_counted`: there is no bean of type `application::beans::Counter`; there are `main: \
-          corriere_core::client::factory::ConnectionFactory`, `mailer: application::beans::Mailer`"]
+        [
+            "listener `on_counted` needs a bean of the type `application::beans::Counter` for its argument `counter`, and \
+          there is none; add `[beans.NAME]` with `type = \"counter\"`"
+        ]
     );
 }
 
@@ -177,9 +180,9 @@ async fn a_listener_whose_bean_could_be_either_of_two_stops_the_start() {
     let told = refused(application(&text).listeners([on_counted::DEF])).await;
     assert_eq!(
         told,
-        [
-            "listener `on_counted`: 2 beans have the type `application::beans::Counter`: `one`, `two`; ask for one by name"
-        ]
+        ["listener `on_counted`: its argument `counter` could be any of 2 beans of the type \
+          `application::beans::Counter`: `one`, `two`; name the argument after one of them, or put `#[bean(\"one\")]` on \
+          it"]
     );
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use corriere::prelude::*;
+use corriere::templates::MessageConverter;
 
 use crate::{application, refused};
 
@@ -92,11 +93,14 @@ async fn templates_and_connection_factories_are_beans() {
     let template: JmsTemplate = app.bean("order_template").unwrap();
     let factory: corriere::core::ConnectionFactory = app.bean("main").unwrap();
     assert!(template.connection_factory().is_same(&factory));
-    assert!(app.beans().get::<JmsTemplate>().is_ok());
+    assert!(app.bean_of::<JmsTemplate>().unwrap().connection_factory().is_same(&factory));
+    let converter: Bean<dyn MessageConverter> = app.bean("json").unwrap();
+    assert_eq!(converter.decode::<u8>(&Message::text("7")).unwrap(), 7);
     assert_eq!(
         app.bean::<JmsTemplate>("order_templte").unwrap_err().to_string(),
         "there is no bean named `order_templte`, did you mean `order_template`?; there are `main: \
-         corriere_core::client::factory::ConnectionFactory`, `order_template: corriere_templates::template::JmsTemplate`"
+         corriere_core::client::factory::ConnectionFactory`, `json: dyn corriere_templates::converter::MessageConverter`, \
+         `order_template: corriere_templates::template::JmsTemplate`"
     );
 }
 
@@ -115,23 +119,6 @@ async fn a_template_takes_the_names_of_the_application() {
     assert_eq!(taken.as_deref(), Some("by name"));
     let error = template.convert_and_send_to("order", "nowhere").await.unwrap_err().to_string();
     assert!(error.contains("`[destinations]` has no key `order`, did you mean `orders`?"), "{error}");
-}
-
-#[tokio::test]
-async fn two_beans_of_one_name_stop_the_start() {
-    let told = refused(
-        application("[broker]\nname = \"twice\"\n[templates.mail]\n").bean("mail", 1_u8).listeners([]),
-    )
-    .await;
-    assert_eq!(
-        told,
-        ["`templates.mail`: the bean could not be made: there is a bean named `mail` already, a `u8`"]
-    );
-    let told = refused(application("").bean("one", 1_u8).bean("one", 2_u16).listeners([])).await;
-    assert_eq!(
-        told,
-        ["`beans.one`: the bean could not be made: there is a bean named `one` already, a `u8`"]
-    );
 }
 
 /// `main` shows its error in the form for debugging, which has to be a text for people.

@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
+mod bean_names;
+mod bean_order;
 mod beans;
+mod converter_beans;
 mod keeping;
 mod life;
 mod listeners;

@@ -30,7 +30,7 @@ async fn at_work(broker: &str, shutdown_timeout: &str) -> (Application, JmsTempl
     let app = application("[broker]\n[templates.work]\n[listener_containers.default]\n")
         .set("broker.name", broker)
         .set("listener_containers.default.shutdown_timeout", shutdown_timeout)
-        .bean("gate", gate.clone())
+        .named_bean("gate", gate.clone())
         .listeners([on_work::DEF])
         .start()
         .await

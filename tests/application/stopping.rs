@@ -65,8 +65,8 @@ async fn start(broker: &str, listener: ListenerDef, own: &Own) -> (Application, 
     let dropped = Arc::new(AtomicBool::new(false));
     let app = application("[broker]\n[templates.any]")
         .set("broker.name", broker)
-        .bean("own", own.clone())
-        .bean("noted", Noted(Arc::clone(&dropped)))
+        .named_bean("own", own.clone())
+        .named_bean("noted", Noted(Arc::clone(&dropped)))
         .listeners([listener])
         .start()
         .await
@@ -123,7 +123,7 @@ fn on_blocked(_text: String, gate: Bean<Mutex<mpsc::Receiver<()>>>) {
 async fn a_blocking_run_is_waited_for_by_the_stop_of_its_application() {
     let (free, gate) = mpsc::channel();
     let app = application("[broker]\nname = \"blocked\"\n[templates.any]")
-        .bean("gate", Mutex::new(gate))
+        .named_bean("gate", Mutex::new(gate))
         .listeners([on_blocked::DEF])
         .start()
         .await

@@ -9,6 +9,16 @@ async fn on_checked_order(order: String) -> String {
     order
 }
 
+#[derive(Debug)]
+struct CheckedMailer;
+
+#[corriere::bean(type = "checked_mailer")]
+impl CheckedMailer {
+    fn new(_settings: std::collections::HashMap<String, serde_json::Value>) -> Self {
+        Self
+    }
+}
+
 #[jms_listener(queue = "nothing")]
 async fn on_nothing(_text: String) {}
 
@@ -37,7 +47,7 @@ enabled = false
 prefetch = 5
 
 [beans.mailer]
-type = "table_mailer"
+type = "checked_mailer"
 url = "smtp://user:geheim@host"
 retries = { count = 3, "per.day" = 5 }
 tags = ["a", "b"]

@@ -1,19 +1,25 @@
 //! Puts an application together and starts it.
 
+use std::any::type_name;
 use std::io::Write;
 use std::sync::Arc;
 
-use corriere_core::panic::caught;
 use corriere_core::{Clock, ConnectionFactory};
+use corriere_templates::MessageConverter;
 
-use super::plan::{self, Parts, Plan};
-use super::{Application, Check, Error, broker, check, factories};
-use crate::beans::{Bean, BeanBuildError, BeanError, BeanType, Beans};
-use crate::config::{ConfigError, Configuration, Document, Place, Problems};
+use super::bean_plan::GivenBean;
+use super::plan::{Parts, Plan, PlannedListener};
+use super::{Application, Check, Error, broker, check, factories, time_to_close};
+use crate::beans::{Bean, Beans, MadeBean, name_of_type};
+use crate::config::{ConfigError, Configuration, Document, Problems};
 use crate::containers::{ContainerError, DeliveryObserver, ListenerContainer};
 use crate::listener::ListenerDef;
 
 /// Puts an application together: its configuration, and what the program adds to it.
+///
+/// Everything that has a name is a bean: what [`bean`](Self::bean) hands over, connection factories, message converters,
+/// templates, and `[beans.NAME]`. No two of them have the same name. Beans can need each other, and listeners need beans, as
+/// [`Bean`] says; each is made once, after those that it needs, and goes before them.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), corriere_container::application::Error> {
@@ -21,7 +27,7 @@ use crate::listener::ListenerDef;
 ///
 /// let app = Application::from_config("config.toml")?
 ///     .set("listeners.on_order.concurrency", "1")
-///     .bean("greeting", "hello".to_owned())
+///     .named_bean("greeting", "hello".to_owned())
 ///     .start()
 ///     .await?;
 /// # Ok(()) }
@@ -31,9 +37,7 @@ use crate::listener::ListenerDef;
 pub struct ApplicationBuilder {
     document: Document,
     factories: Vec<(String, ConnectionFactory)>,
-    beans: Beans,
-    /// Beans that were refused as they were added, for the start to say.
-    refused: Vec<ConfigError>,
+    beans: Vec<GivenBean>,
     /// `None` for all that are linked in.
     listeners: Option<Vec<ListenerDef>>,
     clock: Clock,
@@ -47,8 +51,7 @@ impl ApplicationBuilder {
         Self {
             document,
             factories: Vec::new(),
-            beans: Beans::new(),
-            refused: Vec::new(),
+            beans: Vec::new(),
             listeners: None,
             clock: Clock::system(),
             url: None,
@@ -63,16 +66,34 @@ impl ApplicationBuilder {
         self
     }
 
-    /// Adds a bean. A name that is taken is an error at the start.
-    pub fn bean<T: Send + Sync + 'static>(self, name: &str, value: T) -> Self {
-        self.shared_bean(name, Bean::new(value))
+    /// Adds a bean under the name of its type in snake case: a `SmtpMailer` is `smtp_mailer`.
+    pub fn bean<T: Send + Sync + 'static>(self, value: T) -> Self {
+        self.shared_bean(Bean::new(value))
+    }
+
+    /// Adds a bean under a name of its own.
+    pub fn named_bean<T: Send + Sync + 'static>(self, name: &str, value: T) -> Self {
+        self.named_shared_bean(name, Bean::new(value))
     }
 
     /// As [`ApplicationBuilder::bean`], with a bean that others hold as well.
-    pub(crate) fn shared_bean<T: Send + Sync + 'static>(mut self, name: &str, bean: Bean<T>) -> Self {
-        if let Err(source) = self.beans.add(name, bean) {
-            self.refused.push(bean_error(format!("beans.{name}"), source));
-        }
+    pub(crate) fn shared_bean<T: Send + Sync + 'static>(mut self, bean: Bean<T>) -> Self {
+        let bean = GivenBean::named(&name_of_type(type_name::<T>()), MadeBean::new(bean));
+        self.beans.push(GivenBean { is_named_after_type: true, ..bean });
+        self
+    }
+
+    /// As [`ApplicationBuilder::named_bean`], with a bean that others hold as well.
+    pub(crate) fn named_shared_bean<T: Send + Sync + 'static>(mut self, name: &str, bean: Bean<T>) -> Self {
+        self.beans.push(GivenBean::named(name, MadeBean::new(bean)));
+        self
+    }
+
+    /// Adds a message converter, which is also a bean, under a name that templates, containers and listeners can use.
+    pub fn message_converter<C: MessageConverter>(mut self, name: &str, converter: C) -> Self {
+        let bean = Bean::new(converter);
+        let converter = Bean::from(bean.clone().into_arc() as Arc<dyn MessageConverter>);
+        self.beans.push(GivenBean::named(name, MadeBean::new(bean).and_converter(converter)));
         self
     }
 
@@ -121,14 +142,19 @@ impl ApplicationBuilder {
         Ok(Check { configuration, listeners: plan.listeners, remarks })
     }
 
-    /// Makes the beans, then starts the broker, if there is one, and the listeners.
+    /// Starts the broker, if there is one, then makes the beans, then starts the listeners.
     ///
-    /// What has started is stopped again when this fails, or when its future is dropped. With the environment variable
-    /// `CORRIERE_CHECK=1` nothing is started: what [`ApplicationBuilder::check`] answers is written to standard output.
+    /// A bean is made after those that it needs, which may use the broker as they are made, and once. When this fails,
+    /// beans that were made are closed, and go in the reverse order, and then the broker stops; when its future is
+    /// dropped, the same happens, but that nothing is closed.
+    ///
+    /// With the environment variable `CORRIERE_CHECK=1` nothing is started: what [`ApplicationBuilder::check`] answers is
+    /// written to standard output.
     ///
     /// # Errors
-    /// All that is wrong with the configuration or what it names, a constructor of a bean that fails, a broker that does
-    /// not start, [`Error::OnlyChecked`], a `vm:` URL that names no broker of this process, a listener that the application's broker refuses.
+    /// All that is wrong with the configuration or what it names, a broker that does not start; then the constructors of
+    /// beans that fail, all of them but those that need one that has failed; a listener that the application's broker refuses;
+    /// [`Error::OnlyChecked`].
     pub async fn start(mut self) -> Result<Application, Error> {
         if self.document.asks_for_a_check() {
             let check = self.check()?;
@@ -138,7 +164,8 @@ impl ApplicationBuilder {
             return Err(Error::OnlyChecked);
         }
         let (configuration, plan) = self.plan()?;
-        let beans = Arc::new(self.make_beans(&configuration, &plan)?);
+        // From here on the plan has them, so that they go in their order.
+        self.beans.clear();
         let broker = match &configuration.broker {
             Some(table) if self.url.is_none() => {
                 for key in &configuration.without_effect {
@@ -148,25 +175,54 @@ impl ApplicationBuilder {
             }
             _ => None,
         };
+        // With the application's own broker it is a matter of a moment until its listeners listen. One elsewhere may be
+        // down for long, and then the application comes up before it.
+        let embedded = configuration.broker.as_ref().filter(|_| broker.is_some()).map(|table| &*table.name);
+        let own = self.url.as_deref().and_then(factories::vm_name).or(embedded);
 
-        if plan.listeners.is_empty() {
-            tracing::info!("no listeners");
-        }
         for remark in &plan.remarks {
             remark.log();
         }
-        let mut containers = Vec::new();
-        let mut planned_listeners = plan.listeners;
-        for planned in &mut planned_listeners {
-            planned.settings.beans = Arc::clone(&beans);
-            planned.settings.observer.clone_from(&self.observer);
-            containers.push(ListenerContainer::start(planned.listener, planned.settings.clone())?);
+        let Plan { beans, mut listeners, .. } = plan;
+        let time_to_close = time_to_close(&listeners);
+        let beans = Arc::new(beans.make(time_to_close).await?);
+        let containers = match self.start_listeners(&mut listeners, &beans, own).await {
+            Ok(containers) => containers,
+            Err(error) => {
+                beans.close(time_to_close).await;
+                return Err(error);
+            }
+        };
+        Ok(Application {
+            containers,
+            planned: listeners,
+            beans,
+            destinations: configuration.destinations,
+            broker,
+        })
+    }
+
+    /// The containers of the listeners, those on the application's own broker listening.
+    async fn start_listeners(
+        &self,
+        listeners: &mut [PlannedListener],
+        beans: &Arc<Beans>,
+        own: Option<&str>,
+    ) -> Result<Vec<ListenerContainer>, Error> {
+        if listeners.is_empty() {
+            tracing::info!("no listeners");
         }
-        // With the application's own broker it is a matter of a moment. One elsewhere may be down for long, and then the
-        // application comes up before it.
-        let embedded = configuration.broker.as_ref().filter(|_| broker.is_some()).map(|table| &*table.name);
-        let own = self.url.as_deref().and_then(factories::vm_name).or(embedded);
-        for (container, planned) in containers.iter().zip(&planned_listeners) {
+        let mut containers = Vec::new();
+        for planned in &mut *listeners {
+            let settings = &mut planned.settings;
+            settings.beans = Arc::clone(beans);
+            settings.observer.clone_from(&self.observer);
+            if let Some(name) = &planned.message_converter {
+                settings.converter = beans.named::<dyn MessageConverter>(name)?.into_arc();
+            }
+            containers.push(ListenerContainer::start(planned.listener, settings.clone())?);
+        }
+        for (container, planned) in containers.iter().zip(listeners) {
             if own.is_some() && own == factories::vm_name(planned.settings.factory.url()) {
                 tokio::select! {
                     () = container.ready() => {}
@@ -177,13 +233,7 @@ impl ApplicationBuilder {
                 }
             }
         }
-        Ok(Application {
-            containers,
-            planned: planned_listeners,
-            beans,
-            destinations: configuration.destinations,
-            broker,
-        })
+        Ok(containers)
     }
 
     /// The ids under which `[listeners.ID]` can stand.
@@ -197,63 +247,20 @@ impl ApplicationBuilder {
         let listeners = self.listeners.as_ref().unwrap_or(&linked);
         let configuration = self.document.read(&self.listener_ids())?;
         let mut problems = Problems::default();
-        let parts =
-            Parts { factories: &self.factories, url: self.url.as_deref(), listeners, clock: &self.clock };
+        let parts = Parts {
+            factories: &self.factories,
+            beans: &self.beans,
+            url: self.url.as_deref(),
+            listeners,
+            clock: &self.clock,
+        };
         let plan = Plan::new(&configuration, &parts, &mut problems);
         if self.url.is_none() {
             factories::check_reachable(&configuration, &plan.factories, &mut problems);
-        }
-        for (_, table) in configuration.beans.iter() {
-            let registered = inventory::iter::<BeanType>().map(|found| (found.name, (found.rust_type)()));
-            if let Err(error) = plan::check_type_name("bean type", &table.bean_type, registered) {
-                problems.push(error);
-            }
         }
         if let Some(table) = &configuration.broker {
             broker::Embedded::check(table, &mut problems);
         }
         problems.into_result((configuration, plan))
     }
-
-    /// The program's own beans, then connection factories, templates, and the beans of the configuration, each in their
-    /// order.
-    fn make_beans(&mut self, configuration: &Configuration, plan: &Plan) -> Result<Beans, ConfigError> {
-        let mut beans = std::mem::take(&mut self.beans);
-        let mut problems = Problems::default();
-        for refused in self.refused.drain(..) {
-            problems.push(refused);
-        }
-        for (name, factory) in &plan.factories {
-            if let Err(source) = beans.add(name.as_str(), Bean::new(factory.clone())) {
-                problems.push(bean_error(format!("connection_factories.{name}"), source));
-            }
-        }
-        for (name, template) in &plan.templates {
-            if let Err(source) = beans.add(name.as_str(), Bean::new(template.clone())) {
-                problems.push(bean_error(format!("templates.{name}"), source));
-            }
-        }
-        let mut failed = Vec::new();
-        for (name, table) in configuration.beans.iter() {
-            let Some(found) = bean_type(&table.bean_type.value) else { continue };
-            let built = caught(|| (found.build)(&mut beans, name.into(), table.settings.clone()));
-            let built = built.unwrap_or_else(|panic| {
-                Err(BeanBuildError::Constructor(format!("the constructor panicked: {panic}").into()))
-            });
-            if let Err(source) = built {
-                failed.push((found.rust_type)());
-                problems.push(ConfigError::Bean { place: table.place.clone(), source });
-            }
-        }
-        plan::check_beans(&plan.listeners, &beans, &failed, &mut problems);
-        problems.into_result(beans)
-    }
-}
-
-fn bean_type(name: &str) -> Option<&'static BeanType> {
-    inventory::iter::<BeanType>().find(|found| found.name == name)
-}
-
-fn bean_error(key: String, source: BeanError) -> ConfigError {
-    ConfigError::Bean { place: Place::in_code(key), source: BeanBuildError::Bean(source) }
 }

@@ -1,5 +1,6 @@
 //! The application: what a configuration and a program make together, from its start to its stop.
 
+mod bean_plan;
 #[cfg_attr(not(feature = "embedded"), path = "no_broker.rs")]
 mod broker;
 mod builder;
@@ -12,9 +13,12 @@ mod listening;
 mod plan;
 mod runtime;
 mod shutdown;
+mod type_names;
+mod unmade;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use broker::Failure;
 #[cfg(feature = "embedded")]
@@ -29,7 +33,7 @@ use shutdown::Signals;
 
 use crate::beans::Beans;
 use crate::config::{Destinations, Document};
-use crate::containers::{ListenerContainer, StopReport};
+use crate::containers::{ContainerSettings, ListenerContainer, StopReport};
 
 /// A running application: a broker, if it has one of its own, beans and listeners.
 ///
@@ -83,6 +87,14 @@ impl Application {
     /// [`Error::Bean`] when there is none of that name, or it is of another type.
     pub fn bean<T: Clone + 'static>(&self, name: &str) -> Result<T, Error> {
         Ok(self.beans.copy(name)?)
+    }
+
+    /// The one bean of this type: a copy of it, or, where `T` is a `Bean<_>`, the bean itself.
+    ///
+    /// # Errors
+    /// [`Error::Bean`] when there is none of that type, or more than one.
+    pub fn bean_of<T: Clone + 'static>(&self) -> Result<T, Error> {
+        Ok(self.beans.copy_of()?)
     }
 
     /// All its beans.
@@ -152,8 +164,11 @@ impl Application {
     }
 
     /// Stops: no listener takes anything more, runs that are under way are waited for up to their container's
-    /// `shutdown_timeout`, beans are dropped in the reverse of their order, clients of other processes are told to go, and
-    /// the broker ends, with all that it keeps on the disk.
+    /// `shutdown_timeout`, beans are closed and dropped in the reverse of their order, clients of other processes are told
+    /// to go, and the broker ends, with all that it keeps on the disk.
+    ///
+    /// A bean is closed by the method that `#[corriere::bean(close = "…")]` names, also where a run that did not end still
+    /// holds it. All of them together have the longest `shutdown_timeout` of the containers, and each at least a second.
     ///
     /// The report has what was still running when the time was up, and what became of its message. Dropping the future
     /// stops without waiting any longer.
@@ -178,6 +193,7 @@ impl Application {
         for container in &self.containers {
             whole.abandoned.extend(container.stop().await.abandoned);
         }
+        self.beans.close(time_to_close(&self.planned)).await;
         let Self { containers, planned, beans, destinations: _, broker } = self;
         drop((containers, planned, beans));
         if let Some(broker) = broker {
@@ -188,10 +204,15 @@ impl Application {
     }
 }
 
+/// How long the beans may take to close: as long as the slowest listener may take to stop.
+fn time_to_close(listeners: &[PlannedListener]) -> Duration {
+    let longest = listeners.iter().map(|planned| planned.settings.shutdown_timeout).max();
+    longest.unwrap_or(ContainerSettings::SHUTDOWN_TIMEOUT)
+}
+
 #[cfg(all(test, feature = "embedded"))]
 mod tests {
     use std::io;
-    use std::time::Duration;
 
     use corriere_broker::files::{Fault, Operation, RecordedFiles};
     use corriere_broker::journal::{JournalOptions, JournalStore};

@@ -1,5 +1,7 @@
 //! Why a bean is not to be had.
 
+use std::error::Error as StdError;
+
 use thiserror::Error;
 
 /// Why the application's beans do not answer a request.
@@ -58,6 +60,30 @@ pub enum BeanError {
         /// The type of the bean that has it.
         type_name: &'static str,
     },
+}
+
+/// Why a bean could not be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum BeanBuildError {
+    /// Its settings are not what its type expects.
+    #[error("{0}")]
+    Settings(String),
+    /// It takes no settings.
+    #[error("the key `{key}` is not known: this type takes no settings")]
+    NoSettings {
+        /// The first one that was given.
+        key: String,
+    },
+    /// Its constructor failed.
+    #[error("{0}")]
+    Constructor(#[source] Box<dyn StdError + Send + Sync>),
+    /// Its constructor, or what reads its settings, panicked.
+    #[error("the constructor panicked: {0}")]
+    Panic(String),
+    /// A bean that it needs is not there.
+    #[error(transparent)]
+    Bean(#[from] BeanError),
 }
 
 fn beans(known: &[String]) -> String {

@@ -1,15 +1,22 @@
 //! The beans of an application.
 
-use std::any::{Any, TypeId, type_name};
+use std::any::type_name;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use corriere_core::panic::caught;
+use corriere_core::panic::{catch_panic, caught};
+use tokio::time::{Instant, timeout};
 
-use super::{Bean, BeanError, BeanRequest};
+use super::argument::{Choice, choose};
+use super::{Bean, BeanArgument, BeanError, Closed, MadeBean};
+use crate::listener::BoxFuture;
 
 /// The name of a bean.
 pub type BeanName = Arc<str>;
+
+/// What is left for each bean that is still to be closed when the time for all of them is over.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// The beans of an application, in the order in which they were made.
 ///
@@ -21,12 +28,7 @@ pub struct Beans {
 
 struct Entry {
     name: BeanName,
-    type_id: TypeId,
-    type_name: &'static str,
-    /// A [`Bean`] of that type.
-    bean: Box<dyn Any + Send + Sync>,
-    /// Borrows the value within `bean` as `dyn Any`, which needs the type that only `add` knew.
-    value: fn(&(dyn Any + Send + Sync)) -> Option<&dyn Any>,
+    bean: Arc<MadeBean>,
 }
 
 impl Beans {
@@ -46,35 +48,50 @@ impl Beans {
         bean: Bean<T>,
     ) -> Result<(), BeanError> {
         let name = name.into();
-        if let Some(taken) = self.entry(&name) {
-            return Err(BeanError::NameInUse { name: name.to_string(), type_name: taken.type_name });
+        if let Some(taken) = self.entries.iter().find(|entry| entry.name == name) {
+            return Err(BeanError::NameInUse { name: name.to_string(), type_name: taken.bean.type_name() });
         }
-        self.entries.push(Entry {
-            name,
-            type_id: TypeId::of::<T>(),
-            type_name: type_name::<T>(),
-            bean: Box::new(bean),
-            value: |bean| bean.downcast_ref::<Bean<T>>().map(|bean| &**bean as &dyn Any),
-        });
+        self.push(name, Arc::new(MadeBean::new(bean)));
         Ok(())
+    }
+
+    /// Adds a bean whose name is known to be its own, and tells where it stands.
+    pub(super) fn push(&mut self, name: BeanName, bean: Arc<MadeBean>) -> usize {
+        self.entries.push(Entry { name, bean });
+        self.entries.len() - 1
+    }
+
+    /// The bean that stands there.
+    pub(super) fn at(&self, index: usize) -> Option<Arc<MadeBean>> {
+        self.entries.get(index).map(|entry| Arc::clone(&entry.bean))
     }
 
     /// The one bean of type `T`.
     ///
     /// # Errors
     /// [`BeanError::NoSuchType`], [`BeanError::Ambiguous`].
-    pub fn get<T: Send + Sync + 'static>(&self) -> Result<Bean<T>, BeanError> {
-        let entry = self.only(BeanRequest::of::<T>())?;
-        entry.shared::<T>().ok_or_else(|| self.no_such_type(type_name::<T>()))
+    pub fn get<T: ?Sized + Send + Sync + 'static>(&self) -> Result<Bean<T>, BeanError> {
+        self.for_argument(None)
+    }
+
+    /// The bean of type `T` for an argument of this name: the only one, or that of the same name.
+    ///
+    /// # Errors
+    /// [`BeanError::NoSuchType`], [`BeanError::Ambiguous`].
+    pub fn for_argument<T: ?Sized + Send + Sync + 'static>(
+        &self,
+        argument: Option<&str>,
+    ) -> Result<Bean<T>, BeanError> {
+        self.chosen(argument, type_name::<T>(), MadeBean::form::<T>)
     }
 
     /// The bean of this name.
     ///
     /// # Errors
     /// [`BeanError::NoSuchName`], [`BeanError::OtherType`].
-    pub fn named<T: Send + Sync + 'static>(&self, name: &str) -> Result<Bean<T>, BeanError> {
+    pub fn named<T: ?Sized + Send + Sync + 'static>(&self, name: &str) -> Result<Bean<T>, BeanError> {
         let entry = self.existing(name)?;
-        entry.shared::<T>().ok_or_else(|| entry.is_no::<T>())
+        entry.bean.form::<T>().ok_or_else(|| entry.is_no(type_name::<T>()))
     }
 
     /// A copy of the bean of this name, or, where `T` is a `Bean<_>`, the bean itself.
@@ -83,74 +100,109 @@ impl Beans {
     /// As [`Beans::named`].
     pub fn copy<T: Clone + 'static>(&self, name: &str) -> Result<T, BeanError> {
         let entry = self.existing(name)?;
-        let shared = entry.bean.downcast_ref::<T>();
-        let value = || (entry.value)(&*entry.bean).and_then(|value| value.downcast_ref::<T>());
-        shared.or_else(value).cloned().ok_or_else(|| entry.is_no::<T>())
+        entry.bean.copy::<T>().ok_or_else(|| entry.is_no(shown::<T>()))
     }
 
-    /// Whether a listener's request will be met.
+    /// A copy of the one bean of type `T`, or, where `T` is a `Bean<_>`, the bean itself.
     ///
     /// # Errors
-    /// [`BeanError::NoSuchType`], [`BeanError::Ambiguous`].
-    pub fn check(&self, request: BeanRequest) -> Result<(), BeanError> {
-        self.only(request).map(|_| ())
+    /// As [`Beans::get`].
+    pub fn copy_of<T: Clone + 'static>(&self) -> Result<T, BeanError> {
+        self.chosen(None, shown::<T>(), MadeBean::copy::<T>)
+    }
+
+    /// Whether the beans that an argument asks for are there.
+    ///
+    /// # Errors
+    /// As [`Beans::named`] where it asks by name, and else as [`Beans::for_argument`].
+    pub fn check(&self, argument: &BeanArgument) -> Result<(), BeanError> {
+        for request in argument.requests {
+            let type_name = (request.type_name)();
+            let meets = |bean: &MadeBean| bean.meets().any(|met| met == *request).then_some(());
+            match argument.bean {
+                Some(name) => {
+                    let entry = self.existing(name)?;
+                    meets(&entry.bean).ok_or_else(|| entry.is_no(type_name))?;
+                }
+                None => self.chosen(argument.name, type_name, meets)?,
+            }
+        }
+        Ok(())
     }
 
     /// Every bean as `name: type`, in the order in which they were made.
     #[must_use]
     pub fn descriptions(&self) -> Vec<String> {
-        self.entries.iter().map(|entry| format!("`{}: {}`", entry.name, entry.type_name)).collect()
+        self.entries.iter().map(|entry| format!("`{}: {}`", entry.name, entry.bean.type_name())).collect()
     }
 
-    fn only(&self, request: BeanRequest) -> Result<&Entry, BeanError> {
-        let type_id = (request.type_id)();
-        let mut found = self.entries.iter().filter(|entry| entry.type_id == type_id);
-        let first = found.next().ok_or_else(|| self.no_such_type((request.type_name)()))?;
-        let others: Vec<_> = found.map(|entry| entry.name.to_string()).collect();
-        if others.is_empty() {
-            return Ok(first);
+    /// Closes those whose type says how, in the reverse order of their making, each when the one before has ended. What
+    /// fails, panics or takes too long is logged and keeps no other from being closed.
+    pub(crate) async fn close(&self, time: Duration) {
+        let end = Instant::now() + time;
+        for Entry { name, bean } in self.entries.iter().rev() {
+            let Some(close) = bean.close() else { continue };
+            let left = end.saturating_duration_since(Instant::now()).max(GRACE);
+            let type_name = bean.type_name();
+            match timeout(left, catch_panic::<BoxFuture<'static, Closed>>(close)).await {
+                Ok(Ok(Ok(()))) => tracing::debug!(bean = %name, type_name, "closed a bean"),
+                Ok(Ok(Err(error))) => {
+                    tracing::error!(bean = %name, type_name, error, "a bean was not closed in order");
+                }
+                Ok(Err(panic)) => {
+                    tracing::error!(bean = %name, type_name, panic, "a bean panicked while it was closed");
+                }
+                Err(_) => {
+                    tracing::error!(bean = %name, type_name, ?left, "a bean was not closed in time");
+                }
+            }
         }
-        let names = std::iter::once(first.name.to_string()).chain(others).collect();
-        Err(BeanError::Ambiguous { type_name: (request.type_name)(), names })
     }
 
-    fn entry(&self, name: &str) -> Option<&Entry> {
-        self.entries.iter().find(|entry| &*entry.name == name)
+    fn chosen<R>(
+        &self,
+        argument: Option<&str>,
+        type_name: &'static str,
+        form: impl Fn(&MadeBean) -> Option<R>,
+    ) -> Result<R, BeanError> {
+        let fitting = self.entries.iter().filter_map(|entry| Some((&*entry.name, form(&entry.bean)?)));
+        match choose(argument, fitting) {
+            Choice::One(bean) => Ok(bean),
+            Choice::None => Err(BeanError::NoSuchType { type_name, known: self.descriptions() }),
+            Choice::Several(names) => Err(BeanError::Ambiguous { type_name, names }),
+        }
     }
 
     fn existing(&self, name: &str) -> Result<&Entry, BeanError> {
-        self.entry(name).ok_or_else(|| BeanError::NoSuchName {
+        let found = self.entries.iter().find(|entry| &*entry.name == name);
+        found.ok_or_else(|| BeanError::NoSuchName {
             name: name.to_owned(),
             nearest: crate::nearest::nearest(name, self.entries.iter().map(|entry| &*entry.name)),
             known: self.descriptions(),
         })
     }
-
-    fn no_such_type(&self, type_name: &'static str) -> BeanError {
-        BeanError::NoSuchType { type_name, known: self.descriptions() }
-    }
 }
 
 impl Entry {
-    fn shared<T: Send + Sync + 'static>(&self) -> Option<Bean<T>> {
-        self.bean.downcast_ref::<Bean<T>>().cloned()
+    fn is_no(&self, expected: &'static str) -> BeanError {
+        BeanError::OtherType { name: self.name.to_string(), expected, found: self.bean.type_name() }
     }
+}
 
-    fn is_no<T>(&self) -> BeanError {
-        BeanError::OtherType {
-            name: self.name.to_string(),
-            expected: type_name::<T>(),
-            found: self.type_name,
-        }
-    }
+/// The name of the type whose bean is asked for, be it as a copy or as a `Bean<_>`.
+fn shown<T>() -> &'static str {
+    let whole = type_name::<T>();
+    let of_bean =
+        whole.strip_prefix("corriere_container::beans::Bean<").and_then(|rest| rest.strip_suffix('>'));
+    of_bean.unwrap_or(whole)
 }
 
 impl Drop for Beans {
     fn drop(&mut self) {
-        while let Some(entry) = self.entries.pop() {
-            let (name, type_name) = (Arc::clone(&entry.name), entry.type_name);
+        while let Some(Entry { name, bean }) = self.entries.pop() {
+            let type_name = bean.type_name();
             // One bean's panic must not keep the others from being dropped.
-            if let Err(panic) = caught(|| drop(entry)) {
+            if let Err(panic) = caught(|| drop(bean)) {
                 tracing::error!(bean = %name, type_name, panic, "a bean panicked while it was dropped");
             }
         }
@@ -159,7 +211,8 @@ impl Drop for Beans {
 
 impl fmt::Debug for Beans {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.entries.iter().map(|entry| (&entry.name, entry.type_name))).finish()
+        let entries = self.entries.iter().map(|entry| (&entry.name, entry.bean.type_name()));
+        f.debug_map().entries(entries).finish()
     }
 }
 

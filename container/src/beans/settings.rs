@@ -17,6 +17,11 @@ impl BeanSettings {
         Self(value)
     }
 
+    /// No settings at all.
+    pub(crate) fn empty() -> Self {
+        Self(Value::new(None, ValueKind::Table(config::Map::new())))
+    }
+
     /// The settings as the bean's own type. Keys that it does not know are refused if it denies unknown fields. What the
     /// environment and placeholders bring is text, which stands for numbers and truth values too.
     ///

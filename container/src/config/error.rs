@@ -9,7 +9,7 @@ use super::destinations::UnknownDestination;
 use super::listen::why_not_listened_on;
 use super::place::{Origin, Place};
 use super::reading::Setting;
-use crate::beans::{BeanBuildError, BeanError};
+use crate::beans::{BeanBuildError, WiringError};
 use crate::nearest::nearest;
 
 /// What is wrong with a configuration, and where.
@@ -208,14 +208,6 @@ pub enum ConfigError {
         /// Of these, the nearest.
         nearest: Option<String>,
     },
-    /// An argument of a listener asks for a bean that cannot be had.
-    #[error("listener `{listener}`: {source}")]
-    ListenerBean {
-        /// The listener's id.
-        listener: String,
-        /// Why not.
-        source: BeanError,
-    },
     /// A placeholder that cannot be filled.
     #[error(
         "{place}: the placeholder `{placeholder}` {reason}{}{}",
@@ -274,6 +266,9 @@ pub enum ConfigError {
     /// Several of these.
     #[error("{} things are wrong with the configuration:{}", .0.len(), .0.iter().map(|error| format!("\n- {error}")).collect::<String>())]
     Several(Vec<ConfigError>),
+    /// Beans that cannot be made for each other and for the listeners.
+    #[error(transparent)]
+    Wiring(Box<WiringError>),
 }
 
 impl ConfigError {

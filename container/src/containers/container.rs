@@ -30,11 +30,9 @@ impl ListenerContainer {
     pub fn start(listener: ListenerDef, settings: ContainerSettings) -> Result<Self, ContainerError> {
         let id = || listener.id.to_owned();
         check_bounds(&listener, &settings, settings.concurrency)?;
-        for request in listener.bean_requests() {
-            settings
-                .beans
-                .check(request)
-                .map_err(|source| ContainerError::Bean { listener: id(), source })?;
+        for argument in listener.beans {
+            let checked = settings.beans.check(argument);
+            checked.map_err(|source| ContainerError::Bean { listener: id(), source })?;
         }
         let runtime = Handle::try_current().map_err(|_| ContainerError::NoRuntime { listener: id() })?;
         if listener.replies && settings.send_to.is_none() {

@@ -47,6 +47,9 @@ pub struct ContainerSettings {
 }
 
 impl ContainerSettings {
+    /// How long a stop waits where nothing says it.
+    pub(crate) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(20);
+
     /// The built-in defaults: one worker, `auto`, the prefetch that the destination's option says or 10, 20 s to stop, no
     /// beans.
     #[must_use]
@@ -64,7 +67,7 @@ impl ContainerSettings {
             prefetch,
             send_to: None,
             converter,
-            shutdown_timeout: Duration::from_secs(20),
+            shutdown_timeout: Self::SHUTDOWN_TIMEOUT,
             idle_timeout: Duration::from_secs(10),
             back_off: Duration::from_millis(500),
             maximum_back_off: Duration::from_secs(30),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::{Acknowledge, BoxFuture, Concurrency, Invocation, Outcome};
-use crate::beans::BeanRequest;
+use crate::beans::{BeanArgument, BeanRequest};
 
 /// A listener as `#[jms_listener]` defines it: `on_order::DEF` for the function `on_order`.
 ///
@@ -24,8 +24,8 @@ pub struct ListenerDef {
     pub send_to: Option<&'static str>,
     /// The name of its `[listener_containers.NAME]`, `default` when absent.
     pub container: Option<&'static str>,
-    /// The beans that its arguments ask for, checked before the start: a list for each argument.
-    pub beans: &'static [&'static [BeanRequest]],
+    /// Its arguments, for the beans that they ask for, which are checked before the start.
+    pub beans: &'static [BeanArgument],
     /// Whether the function's return type is more than `()`, so that there are replies to send.
     pub replies: bool,
     /// Whether the function is blocking, so that it runs on a thread of its own and cannot be dropped.
@@ -37,7 +37,7 @@ pub struct ListenerDef {
 impl ListenerDef {
     /// Every bean that the arguments ask for.
     pub fn bean_requests(&self) -> impl Iterator<Item = BeanRequest> {
-        self.beans.iter().flat_map(|requests| requests.iter().copied())
+        self.beans.iter().flat_map(|argument| argument.requests.iter().copied())
     }
 
     /// Every listener that is linked into the program, in the order of module and id.

@@ -41,7 +41,7 @@ pub trait FromDelivery<Via = via::Context>: Sized {
     /// Whether it is the payload, of which there can be only one.
     const IS_PAYLOAD: bool = false;
 
-    /// The beans that it needs, which are checked before the start.
+    /// The beans that it needs, which are checked before the start; [`Invocation::bean`] has them.
     const BEANS: &'static [BeanRequest] = &[];
 
     /// Makes it for one run of a listener.
@@ -127,17 +127,17 @@ impl<K: HeaderKey> FromDelivery for Option<Header<K>> {
     }
 }
 
-impl<T: Send + Sync + 'static> FromDelivery for Bean<T> {
+impl<T: ?Sized + Send + Sync + 'static> FromDelivery for Bean<T> {
     const BEANS: &'static [BeanRequest] = &[BeanRequest::of::<T>()];
 
     async fn from_delivery(invocation: &mut Invocation) -> Result<Self, ListenerError> {
-        let bean = invocation.beans().get()?;
+        let bean = invocation.bean()?;
         Ok(if invocation.session().is_transacted() { for_transaction(bean) } else { bean })
     }
 }
 
 /// A template that knows that it is in the hands of a transacted listener; any other bean as it is.
-fn for_transaction<T: Send + Sync + 'static>(bean: Bean<T>) -> Bean<T> {
+fn for_transaction<T: ?Sized + Send + Sync + 'static>(bean: Bean<T>) -> Bean<T> {
     let Some(template) = (&bean as &dyn Any).downcast_ref::<Bean<JmsTemplate>>() else { return bean };
     let given: Box<dyn Any> = Box::new(Bean::new(template.for_transaction()));
     given.downcast().map_or(bean, |given| *given)

@@ -12,13 +12,14 @@ mod running;
 mod settled;
 mod setup;
 
-use std::any::type_name;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use corriere_broker::files::RecordedFiles;
 use corriere_core::{Clock, Timestamp};
 use tracing::level_filters::LevelFilter;
 
+#[cfg(doc)]
+use crate::application::ApplicationBuilder;
 use crate::beans::Bean;
 use crate::config::Document;
 use crate::listener::ListenerDef;
@@ -86,16 +87,18 @@ impl TestApp {
         self
     }
 
-    /// Adds a bean under the name of its type. It is the test's: the same one is there after a crash, while those of the
-    /// configuration are made anew.
-    pub fn bean<T: Send + Sync + 'static>(self, value: T) -> Self {
-        self.named_bean(type_name::<T>(), value)
+    /// Adds a bean under the name of its type, as [`ApplicationBuilder::bean`] does. It is the test's: the same one is there
+    /// after a crash, while those of the configuration are made anew.
+    pub fn bean<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        let bean = Bean::new(value);
+        self.additions.push(Box::new(move |builder| builder.shared_bean(bean.clone())));
+        self
     }
 
-    /// Adds a bean; as [`TestApp::bean`], it is there after a crash.
+    /// Adds a bean under a name of its own; as [`TestApp::bean`], it is there after a crash.
     pub fn named_bean<T: Send + Sync + 'static>(mut self, name: &str, value: T) -> Self {
         let (name, bean) = (name.to_owned(), Bean::new(value));
-        self.additions.push(Box::new(move |builder| builder.shared_bean(&name, bean.clone())));
+        self.additions.push(Box::new(move |builder| builder.named_shared_bean(&name, bean.clone())));
         self
     }
 

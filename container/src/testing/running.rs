@@ -208,6 +208,16 @@ impl RunningTestApp {
         self.life.application.bean(name).unwrap_or_else(|error| panic!("{error}"))
     }
 
+    /// The one bean of a type, as [`Application::bean_of`] gives it.
+    ///
+    /// # Panics
+    /// When there is none of that type, or more than one.
+    #[must_use]
+    #[track_caller]
+    pub fn bean_of<T: Clone + 'static>(&self) -> T {
+        self.life.application.bean_of().unwrap_or_else(|error| panic!("{error}"))
+    }
+
     /// A template on the test's broker that names destinations as the application does.
     #[must_use]
     pub fn template(&self) -> &JmsTemplate {

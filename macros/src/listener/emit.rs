@@ -3,11 +3,12 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Ident, LitStr};
+use syn::{Ident, LitStr, Type};
 
 use super::acknowledge::Acknowledge;
 use super::arguments::{Destination, Listener, constant_name};
 use super::function::Function;
+use crate::argument::Argument;
 
 /// The type with the name of the function, its constants, and their registration.
 ///
@@ -103,6 +104,7 @@ fn definition(function: &Function, listener: &Listener) -> TokenStream {
     let text = |text: &Option<String>| option(text.as_ref().map(|text| quote!(#text)));
     let (send_to, container) = (text(&listener.send_to), text(&listener.container));
     let ty = &returned.ty;
+    let arguments = arguments.iter().map(known);
     quote! {
         #private::ListenerDef {
             id: #id,
@@ -112,12 +114,18 @@ fn definition(function: &Function, listener: &Listener) -> TokenStream {
             concurrency: #concurrency,
             send_to: #send_to,
             container: #container,
-            beans: &[#(#private::Probe::<#arguments>::BEANS),*],
+            beans: &[#(#arguments),*],
             replies: #private::Returns::<#ty>::REPLIES,
             blocking: #blocking,
             invoke: __corriere_invoke,
         }
     }
+}
+
+/// What is known of an argument before it is made.
+fn known(argument: &Argument) -> TokenStream {
+    let ty = &argument.ty;
+    argument.emit(&quote!(::corriere::__private::Probe::<#ty>::BEANS))
 }
 
 /// The function that makes the arguments, calls the user's function and classes what it returned. Every argument and the
@@ -132,12 +140,13 @@ fn invoke(function: &Function) -> TokenStream {
     let values: Vec<Ident> = (0..arguments.len())
         .map(|index| format_ident!("argument_{index}", span = Span::mixed_site()))
         .collect();
-    let arguments = arguments.iter().zip(&values).map(|(ty, value)| {
+    let arguments = arguments.iter().zip(&values).map(|(argument, value)| {
+        let (ty, known) = (&argument.ty, known(argument));
         let span = ty.span();
         // All of it stands at the argument: two errors about one type at one place are shown as one.
         let via = quote_spanned!(span=> <#private::Way<{ #private::Probe::<#ty>::IS_CONTEXT }, { #private::Probe::<#ty>::IS_BODY }> as #private::ChosenWay>::Via);
         quote_spanned! {span=>
-            let #value = match <#ty as #private::FromDelivery<#via>>::from_delivery(#invocation).await {
+            let #value = match <#ty as #private::FromDelivery<#via>>::from_delivery(#invocation.for_argument(&#known)).await {
                 ::core::result::Result::Ok(#made) => #made,
                 ::core::result::Result::Err(#error) => return #private::Outcome::Failed(#error),
             };
@@ -167,8 +176,9 @@ fn invoke(function: &Function) -> TokenStream {
 /// Refuses a type that could be made in both ways, and a second payload.
 fn check_arguments(function: &Function) -> TokenStream {
     let private = quote!(::corriere::__private);
-    let probe = |ty: &syn::Type| quote!(#private::Probe::<#ty>);
-    let either = function.arguments.iter().map(|ty| {
+    let probe = |ty: &Type| quote!(#private::Probe::<#ty>);
+    let types = || function.arguments.iter().map(|argument| &argument.ty);
+    let either = types().map(|ty| {
         let probe = probe(ty);
         let message = LitStr::new(
             "this type has both `Deserialize` and `impl FromDelivery`, so it could be the payload or not; take the payload as \
@@ -177,13 +187,13 @@ fn check_arguments(function: &Function) -> TokenStream {
         );
         quote_spanned!(ty.span()=> const _: () = ::core::assert!(!(#probe::IS_BODY && #probe::IS_CONTEXT), #message);)
     });
-    let is_payload = |ty: &syn::Type| {
+    let is_payload = |ty: &Type| {
         let probe = probe(ty);
         quote!((#probe::IS_PAYLOAD || (#probe::IS_BODY && !#probe::IS_CONTEXT)))
     };
-    let one_payload = function.arguments.iter().enumerate().skip(1).map(|(index, ty)| {
+    let one_payload = types().enumerate().skip(1).map(|(index, ty)| {
         let this = is_payload(ty);
-        let earlier = function.arguments[..index].iter().map(is_payload);
+        let earlier = types().take(index).map(is_payload);
         let message = LitStr::new(
             "a listener has one payload, and an earlier argument is it; other arguments are `Header<K>`, `Headers`, \
              `Properties`, `Delivery`, `Session`, `Bean<T>`, `Message`, or a type of your own with `impl FromDelivery`",
@@ -191,7 +201,15 @@ fn check_arguments(function: &Function) -> TokenStream {
         );
         quote_spanned!(ty.span()=> const _: () = ::core::assert!(!(#this && (#(#earlier)||*)), #message);)
     });
-    quote!(#(#either)* #(#one_payload)*)
+    let named = function.arguments.iter().filter_map(|argument| {
+        let (bean, probe) = (argument.bean.as_ref()?, probe(&argument.ty));
+        let message = LitStr::new(
+            "`#[bean(\"…\")]` names the bean of an argument, and this argument is none; take it as `Bean<T>`",
+            bean.span(),
+        );
+        Some(quote_spanned!(bean.span()=> const _: () = ::core::assert!(#probe::BEANS.len() == 1, #message);))
+    });
+    quote!(#(#either)* #(#one_payload)* #(#named)*)
 }
 
 /// Refuses a `Result` where its error would be sent as a reply.

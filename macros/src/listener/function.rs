@@ -4,7 +4,9 @@ use darling::{Error, Result};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
-use syn::{FnArg, Ident, ItemFn, ReturnType, Safety, Signature, Type, Visibility};
+use syn::{FnArg, Ident, ItemFn, LitStr, ReturnType, Safety, Signature, Type, Visibility};
+
+use crate::argument::{Argument, BeanNames};
 
 /// What is emitted from.
 pub(super) struct Function {
@@ -12,7 +14,7 @@ pub(super) struct Function {
     pub(super) visibility: Visibility,
     /// A plain `fn`, which runs on a thread of its own.
     pub(super) blocking: bool,
-    pub(super) arguments: Vec<Type>,
+    pub(super) arguments: Vec<Argument>,
     pub(super) returned: Returned,
 }
 
@@ -25,12 +27,14 @@ pub(super) struct Returned {
 
 impl Function {
     /// Reads the function and reports everything about it that no listener can have.
-    pub(super) fn read(function: &ItemFn) -> Result<Self> {
+    pub(super) fn read(function: &ItemFn, beans: BeanNames) -> Result<Self> {
         let signature = &function.sig;
         let mut errors = Error::accumulator();
         errors.handle(no_qualifiers(signature));
         errors.handle(no_generics(signature));
-        let arguments = signature.inputs.iter().filter_map(|input| errors.handle(argument(input))).collect();
+        errors.handle(beans.errors);
+        let inputs = signature.inputs.iter().zip(beans.names);
+        let arguments = inputs.filter_map(|(input, bean)| errors.handle(argument(input, bean))).collect();
         let returned = errors.handle(Returned::read(&signature.output));
         errors.finish()?;
         let returned = returned.ok_or_else(|| Error::custom("the return type cannot be read"))?;
@@ -92,7 +96,7 @@ fn no_generics(signature: &Signature) -> Result<()> {
     }
 }
 
-fn argument(input: &FnArg) -> Result<Type> {
+fn argument(input: &FnArg, bean: Option<LitStr>) -> Result<Argument> {
     match input {
         FnArg::Receiver(receiver) => Err(Error::custom(
             "a listener is a free function and has no `self`; take what it needs as a `Bean<T>` argument",
@@ -107,7 +111,7 @@ fn argument(input: &FnArg) -> Result<Type> {
                 Err(Error::custom("a listener names the types of its arguments; `impl …` names none")
                     .with_span(ty))
             }
-            ty => Ok(ty.clone()),
+            _ => Ok(Argument::new(argument, bean)),
         },
     }
 }

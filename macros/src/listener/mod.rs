@@ -13,6 +13,7 @@ use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Item, ItemFn, Meta, TraitItemFn};
 
+use crate::argument::{BeanNames, take_bean_names};
 use arguments::Listener;
 use function::Function;
 
@@ -24,7 +25,8 @@ pub(crate) fn expand(arguments: TokenStream, item: &TokenStream) -> TokenStream 
         return quote!(#error #item);
     };
     let further = take_further_attributes(&mut function);
-    let expanded = definitions(arguments, &further, &function)
+    let beans = take_bean_names(&mut function.sig.inputs);
+    let expanded = definitions(arguments, &further, &function, beans)
         .map_or_else(Error::write_errors, |(function, listeners)| emit::listeners(&function, &listeners));
     quote!(#function #expanded)
 }
@@ -42,6 +44,7 @@ fn definitions(
     arguments: TokenStream,
     further: &[Attribute],
     function: &ItemFn,
+    beans: BeanNames,
 ) -> Result<(Function, Vec<Listener>)> {
     let mut errors = Error::accumulator();
     let further = further.iter().map(|attribute| match &attribute.meta {
@@ -56,7 +59,7 @@ fn definitions(
     if listeners.len() > 1 {
         errors.handle(arguments::check_ids(&complete));
     }
-    let function = errors.handle(Function::read(function));
+    let function = errors.handle(Function::read(function, beans));
     errors.finish()?;
     function.map(|function| (function, complete)).ok_or_else(|| Error::custom("the function cannot be read"))
 }

@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .set("broker.name", "local")
         .set("broker.data_directory", data)
         .set("templates.jobs.default_destination", "jobs")
-        .bean("handled", File::options().create(true).append(true).open(handled)?)
+        .named_bean("handled", File::options().create(true).append(true).open(handled)?)
         .start()
         .await?;
     if is_first {

@@ -1,8 +1,10 @@
+use corriere::prelude::*;
+
 struct Two;
 
 #[corriere::bean(type = "two")]
 impl Two {
-    fn new(_host: String, _port: u16) -> Self {
+    fn new(_host: String, _pool: Bean<u8>, _port: u16) -> Self {
         Self
     }
 }
@@ -21,6 +23,15 @@ struct Borrowed;
 #[corriere::bean(type = "borrowed")]
 impl Borrowed {
     fn new(_host: &str) -> Self {
+        Self
+    }
+}
+
+struct Nameless;
+
+#[corriere::bean(type = "nameless")]
+impl Nameless {
+    fn new(_host: impl Sized) -> Self {
         Self
     }
 }

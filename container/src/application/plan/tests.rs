@@ -1,11 +1,12 @@
 //! What holds where a configuration says nothing is what its documentation says, and what a plan remarks.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::*;
 use crate::application::{broker_settings, journal_options};
 use crate::config::{Document, KeySchema, Kind, Shape, TABLES, TableSchema, samples};
-use crate::listener::{Invocation, Outcome};
+use crate::listener::{Invocation, ListenerDestination, Outcome};
 
 const LISTENER: ListenerDef = ListenerDef {
     id: "on_order",
@@ -25,7 +26,7 @@ fn plan_of(text: &str, listener: ListenerDef) -> Result<(Configuration, Plan), S
     let document = Document::from_text("config.toml", text).map_err(|error| error.to_string())?;
     let configuration = document.read(&["on_order"]).map_err(|error| error.to_string())?;
     let (clock, listeners) = (Clock::system(), [listener]);
-    let parts = Parts { factories: &[], url: None, listeners: &listeners, clock: &clock };
+    let parts = Parts { factories: &[], beans: &[], url: None, listeners: &listeners, clock: &clock };
     let mut problems = Problems::default();
     let plan = Plan::new(&configuration, &parts, &mut problems);
     problems.into_result((configuration, plan)).map_err(|error| error.to_string())
@@ -52,8 +53,10 @@ fn effects(text: &str) -> String {
         let (queue, topic) = (factory.prefetch(&queue), factory.prefetch(&topic));
         effects.push(format!("{name} {queue} {topic} {}", factory.has_bounded_extension()));
     }
-    for (name, template) in plan.templates {
-        let table = configuration.templates.get(&name).expect("it has a table");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
+    let beans = runtime.block_on(plan.beans.make(Duration::ZERO)).expect("they are made");
+    for (name, table) in configuration.templates.iter() {
+        let template: JmsTemplate = beans.copy(name).expect("it is a bean");
         let (mode, priority) = (table.delivery_mode.unwrap_or_default(), table.priority.unwrap_or_default());
         let time_to_live = table.time_to_live.unwrap_or_default();
         effects.push(format!("{name} {mode:?} {priority:?} {time_to_live:?}"));
@@ -102,6 +105,8 @@ fn text(says: impl Fn(Key) -> Option<String>) -> String {
     for key in keys {
         let name = match key.table.shape {
             Shape::Single => key.table.name.to_owned(),
+            // A template is a bean, as a connection factory is, and no two have one name.
+            _ if key.table.name == "templates" => "templates.mail".to_owned(),
             Shape::Named | Shape::Open => format!("{}.default", key.table.name),
         };
         let of_key = [Some(name.as_str()), key.inner].into_iter().flatten().collect::<Vec<_>>().join(".");

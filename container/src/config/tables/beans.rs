@@ -4,7 +4,7 @@ use config::{Map, Value};
 use linkme::distributed_slice;
 
 use super::super::place::Place;
-use super::super::reading::{Reading, Setting};
+use super::super::reading::{Reading, Setting, TableReader};
 use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
 use super::Named;
@@ -43,16 +43,17 @@ impl BeanTable {
             .named("beans")
             .into_iter()
             .filter_map(|(name, table)| {
-                let settings: Map<String, Value> = table
-                    .values()
-                    .iter()
-                    .filter(|(key, _)| *key != "type")
-                    .map(|(key, value)| (key.clone(), value.clone()))
-                    .collect();
                 let bean_type = table.required("type", value::text)?;
-                let settings = BeanSettings::new(Value::new(None, settings));
+                let settings = settings(&table);
                 Some((name.to_owned(), Self { place: table.own_place(), bean_type, settings }))
             })
             .collect()
     }
+}
+
+/// What stands in a table besides its type.
+pub(super) fn settings(table: &TableReader<'_>) -> BeanSettings {
+    let others = table.values().iter().filter(|(key, _)| *key != "type");
+    let settings: Map<String, Value> = others.map(|(key, value)| (key.clone(), value.clone())).collect();
+    BeanSettings::new(Value::new(None, settings))
 }

@@ -7,6 +7,7 @@ use corriere_core::{DeliveryMode, Priority};
 use corriere_templates::ReceiveTimeout;
 use linkme::distributed_slice;
 
+use super::super::place::Place;
 use super::super::reading::{Reading, Setting};
 use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
@@ -89,9 +90,11 @@ static SCHEMA: TableSchema = TableSchema {
 const MAXIMUM_SESSIONS: i64 = 65_536;
 
 /// `[templates.NAME]`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TemplateTable {
+    /// Where the table stands.
+    pub place: Place,
     /// Where the connections come from.
     pub connection_factory: Option<Setting<String>>,
     /// Where messages go to, and come from, when the call names no destination.
@@ -119,6 +122,7 @@ impl TemplateTable {
             .into_iter()
             .map(|(name, table)| {
                 let read = Self {
+                    place: table.own_place(),
                     connection_factory: table.setting("connection_factory", value::text),
                     default_destination: table.setting("default_destination", value::text),
                     receive_timeout: table.value("receive_timeout", receive_timeout),

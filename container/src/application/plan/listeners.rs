@@ -1,16 +1,16 @@
-//! What an application consists of once every name in its configuration is resolved.
+//! What holds for each listener.
 
 use std::fmt;
 use std::sync::Arc;
 
-use corriere_core::{Clock, ConnectionFactory, Destination, SendOptions};
-use corriere_templates::{ConverterType, JmsTemplate, JsonConverter, MessageConverter};
+use corriere_core::Destination;
+use corriere_templates::MessageConverter;
 
-use super::factories::factories;
-use crate::beans::Beans;
+use super::super::bean_plan::PlannedConverter;
+use super::super::unmade::UnmadeConverter;
+use super::{Planner, Remark};
 use crate::config::{
-    ConfigError, Configuration, ListenerContainerTable, ListenerTable, Place, Problems, Setting,
-    TemplateTable, UnknownDestination, contradiction, known_names, unknown_name,
+    ConfigError, ListenerContainerTable, ListenerTable, Place, Setting, contradiction, known_names,
 };
 use crate::containers::ContainerSettings;
 use crate::listener::{Acknowledge, Concurrency, ListenerDef, ListenerDestination};
@@ -29,13 +29,15 @@ pub struct PlannedListener {
     pub container: String,
     /// The name of its connection factory.
     pub connection_factory: String,
+    /// The name of its message converter where that is a bean, which the settings have only once the beans are made.
+    pub message_converter: Option<String>,
     /// Everything else.
     pub settings: ContainerSettings,
 }
 
 impl fmt::Display for PlannedListener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { listener, container, connection_factory, settings } = self;
+        let Self { listener, container, connection_factory, settings, .. } = self;
         let ContainerSettings { destination, acknowledge, concurrency, prefetch, .. } = settings;
         write!(f, "listener `{}` in `{}`: {destination}, ack {acknowledge}", listener.id, listener.module)?;
         write!(f, ", concurrency {concurrency}, prefetch {prefetch}")?;
@@ -46,145 +48,8 @@ impl fmt::Display for PlannedListener {
     }
 }
 
-/// The parts of an application, none of them at work yet.
-#[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) factories: Vec<(String, ConnectionFactory)>,
-    pub(super) templates: Vec<(String, JmsTemplate)>,
-    pub(super) listeners: Vec<PlannedListener>,
-    pub(super) remarks: Vec<Remark>,
-}
-
-/// What is no mistake and worth a line in the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Remark {
-    /// A listener that is not started.
-    NotEnabled { listener: &'static str, place: Place },
-    /// An acknowledge mode that has no effect, as the listener is transacted.
-    TransactedWins { listener: &'static str, transacted: Place, acknowledge: Place },
-}
-
-impl Remark {
-    pub(super) fn log(&self) {
-        match self {
-            Self::NotEnabled { .. } => tracing::info!("{self}"),
-            Self::TransactedWins { .. } => tracing::warn!("{self}"),
-        }
-    }
-}
-
-impl fmt::Display for Remark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotEnabled { listener, place } => {
-                write!(f, "listener `{listener}` is not started, as {place} says")
-            }
-            Self::TransactedWins { listener, transacted, acknowledge } => write!(
-                f,
-                "listener `{listener}` is transacted, as {transacted} says; {acknowledge} has no effect"
-            ),
-        }
-    }
-}
-
-/// What a plan is made of besides the configuration.
-#[derive(Debug)]
-pub(super) struct Parts<'a> {
-    /// Connection factories that the program brings.
-    pub(super) factories: &'a [(String, ConnectionFactory)],
-    /// Another URL for every connection factory of the configuration.
-    pub(super) url: Option<&'a str>,
-    pub(super) listeners: &'a [ListenerDef],
-    pub(super) clock: &'a Clock,
-}
-
-impl Plan {
-    /// Resolves every name.
-    pub(super) fn new(configuration: &Configuration, parts: &Parts<'_>, problems: &mut Problems) -> Self {
-        let factories = factories(configuration, parts, problems);
-        let remarks = Vec::new();
-        let mut planner = Planner { configuration, parts, factories, problems, remarks };
-        planner.check_converters();
-        planner.check_listener_ids();
-        let templates = planner.templates();
-        let listeners = planner.listeners();
-        Self { factories: planner.factories, templates, listeners, remarks: planner.remarks }
-    }
-}
-
-/// Checks that every bean that a listener asks for is there.
-///
-/// Beans of the types `failed` could not be made, which is said already.
-pub(super) fn check_beans(
-    listeners: &[PlannedListener],
-    beans: &Beans,
-    failed: &[&'static str],
-    problems: &mut Problems,
-) {
-    for planned in listeners {
-        for request in planned.listener.bean_requests() {
-            if let Err(source) = beans.check(request)
-                && !failed.contains(&(request.type_name)())
-            {
-                problems.push(ConfigError::ListenerBean { listener: planned.listener.id.to_owned(), source });
-            }
-        }
-    }
-}
-
-/// Checks that a type name in the configuration is that of exactly one type; `registered` are all, by name and Rust type.
-pub(super) fn check_type_name(
-    what: &'static str,
-    named: &Setting<String>,
-    registered: impl Iterator<Item = (&'static str, &'static str)>,
-) -> Result<(), ConfigError> {
-    let registered: Vec<_> = registered.collect();
-    let mut rust_types: Vec<_> = registered
-        .iter()
-        .filter(|(name, _)| *name == named.value)
-        .map(|(_, rust_type)| format!("`{rust_type}`"))
-        .collect();
-    // The linker's order means nothing.
-    rust_types.sort();
-    match rust_types.len() {
-        1 => Ok(()),
-        0 => {
-            let mut known: Vec<_> = registered.iter().map(|(name, _)| (*name).to_owned()).collect();
-            known.sort();
-            known.dedup();
-            Err(unknown_name(what, named, known))
-        }
-        _ => {
-            let expected = || format!("the name of one {what}; it is that of {}", rust_types.join(" and "));
-            Err(named.place.error(expected, |place| ConfigError::SameTypeName {
-                place,
-                what,
-                name: named.value.clone(),
-                rust_types: rust_types.clone(),
-            }))
-        }
-    }
-}
-
-struct Planner<'a> {
-    configuration: &'a Configuration,
-    parts: &'a Parts<'a>,
-    factories: Vec<(String, ConnectionFactory)>,
-    problems: &'a mut Problems,
-    remarks: Vec<Remark>,
-}
-
 impl Planner<'_> {
-    fn check_converters(&mut self) {
-        for (_, table) in self.configuration.message_converters.iter() {
-            let checked = check_type_name("message converter type", &table.converter_type, converter_types());
-            if let Err(error) = checked {
-                self.problems.push(error);
-            }
-        }
-    }
-
-    fn check_listener_ids(&mut self) {
+    pub(super) fn check_listener_ids(&mut self) {
         let listeners = self.parts.listeners;
         let mut known: Vec<String> = listeners.iter().map(|listener| listener.id.to_owned()).collect();
         for (index, id) in known.iter().enumerate() {
@@ -219,47 +84,7 @@ impl Planner<'_> {
         }
     }
 
-    fn templates(&mut self) -> Vec<(String, JmsTemplate)> {
-        let tables = self.configuration.templates.iter();
-        tables.filter_map(|(name, table)| Some((name.to_owned(), self.template(name, table)?))).collect()
-    }
-
-    fn template(&mut self, name: &str, table: &TemplateTable) -> Option<JmsTemplate> {
-        let user = format!("template `{name}`");
-        let factory = self.factory(
-            table.connection_factory.as_ref(),
-            &user,
-            &format!("templates.{name}.connection_factory"),
-        );
-        let converter = self.converter(table.message_converter.as_ref());
-        let destination = table.default_destination.as_ref().map(|name| self.address(name));
-        let (_, factory) = factory?;
-        let mut builder = JmsTemplate::builder(factory)
-            .message_converter(converter?)
-            .destination_resolver(Arc::new(self.configuration.destinations.clone()))
-            .send_options(SendOptions {
-                delivery_mode: table.delivery_mode,
-                priority: table.priority,
-                time_to_live: table.time_to_live,
-                ..SendOptions::default()
-            });
-        if let Some(destination) = destination {
-            builder = builder.default_destination(destination?);
-        }
-        if let Some(timeout) = table.receive_timeout {
-            builder = builder.receive_timeout(timeout);
-        }
-        if let Some(transacted) = table.transacted {
-            builder = builder.transacted(transacted);
-        }
-        if let Some(sessions) = table.sessions {
-            builder = builder.sessions(sessions);
-        }
-        // The default destination, which alone could fail here, is resolved already.
-        builder.build().ok()
-    }
-
-    fn listeners(&mut self) -> Vec<PlannedListener> {
+    pub(super) fn listeners(&mut self) -> Vec<PlannedListener> {
         let listeners = self.parts.listeners;
         listeners.iter().filter_map(|listener| self.listener(*listener)).collect()
     }
@@ -301,7 +126,11 @@ impl Planner<'_> {
         let acknowledge = self.acknowledge(&listener, own, &table);
         let concurrency = self.concurrency(&listener, own, &table, &destination)?;
 
-        let mut settings = ContainerSettings::new(factory, destination, converter?);
+        let (message_converter, converter): (_, Arc<dyn MessageConverter>) = match converter? {
+            PlannedConverter::Made(converter) => (None, converter),
+            PlannedConverter::Bean(name) => (Some(name.clone()), Arc::new(UnmadeConverter { name })),
+        };
+        let mut settings = ContainerSettings::new(factory, destination, converter);
         settings.concurrency = concurrency;
         settings.send_to = match send_to {
             Some(send_to) => Some(send_to?),
@@ -327,7 +156,7 @@ impl Planner<'_> {
         settings.idle_timeout = table.idle_timeout.unwrap_or(settings.idle_timeout);
         settings.back_off = table.recovery_interval.unwrap_or(settings.back_off);
         settings.maximum_back_off = table.maximum_recovery_interval.unwrap_or(settings.maximum_back_off);
-        Some(PlannedListener { listener, container, connection_factory, settings })
+        Some(PlannedListener { listener, container, connection_factory, message_converter, settings })
     }
 
     /// The container of a listener. Without a table of its own, `default` has the built-in defaults only.
@@ -445,112 +274,8 @@ impl Planner<'_> {
             None => Some(table.concurrency.unwrap_or_default()),
         }
     }
-
-    fn factory(
-        &mut self,
-        named: Option<&Setting<String>>,
-        user: &str,
-        key: &str,
-    ) -> Option<(String, ConnectionFactory)> {
-        if let (None, [only]) = (named, &*self.factories) {
-            return Some(only.clone());
-        }
-        let known: Vec<_> = self.factories.iter().map(|(name, _)| name.clone()).collect();
-        let tables = &self.configuration.connection_factories;
-        match named {
-            Some(named) => {
-                let found = self.factories.iter().find(|(name, _)| *name == named.value).cloned();
-                // A factory whose URL is wrong is none that is unknown; its own error is said already.
-                if found.is_none() && tables.get(&named.value).is_none() {
-                    self.unknown("connection factory", named, known);
-                }
-                found
-            }
-            None => {
-                if tables.names().count() != 1 {
-                    let place = Place::in_code(key);
-                    self.problems.push(ConfigError::NoConnectionFactory {
-                        user: user.to_owned(),
-                        place,
-                        known,
-                    });
-                }
-                None
-            }
-        }
-    }
-
-    /// A converter by its name in `[message_converters]`, or by its type.
-    fn converter(&mut self, named: Option<&Setting<String>>) -> Option<Arc<dyn MessageConverter>> {
-        let Some(named) = named else { return Some(Arc::new(JsonConverter::new())) };
-        let tables = &self.configuration.message_converters;
-        let table = tables.get(&named.value);
-        let type_name = table.map_or(&named.value, |table| &table.converter_type.value);
-        let mut found = ConverterType::named(type_name);
-        match (found.next(), found.next(), table) {
-            (Some(only), None, _) => return Some((only.build)()),
-            // What is wrong with the type name of a table is said already.
-            (_, _, Some(_)) => {}
-            (None, ..) => {
-                let types = converter_types().map(|(name, _)| name.to_owned());
-                let mut known: Vec<_> = tables.names().map(str::to_owned).chain(types).collect();
-                known.sort();
-                known.dedup();
-                self.unknown("message converter", named, known);
-            }
-            (Some(_), Some(_), None) => {
-                let refused = check_type_name("message converter type", named, converter_types());
-                if let Err(error) = refused {
-                    self.problems.push(error);
-                }
-            }
-        }
-        None
-    }
-
-    /// Where messages are sent to, a queue or a topic.
-    fn address(&mut self, name: &Setting<String>) -> Option<Destination> {
-        self.found(&name.place, self.configuration.destinations.resolve(&name.value))
-    }
-
-    fn found(
-        &mut self,
-        place: &Place,
-        found: Result<Destination, UnknownDestination>,
-    ) -> Option<Destination> {
-        let expected = |source: &UnknownDestination| match source {
-            UnknownDestination::NotListed { known, .. } => format!(
-                "a key of `[destinations]`, `queue://NAME` or `topic://NAME`; {}",
-                known_names("there is", known)
-            ),
-            UnknownDestination::OtherKind { wanted, .. } => format!("the name of a {wanted}"),
-            UnknownDestination::Name(_) => "the name of a destination".to_owned(),
-        };
-        found
-            .map_err(|source| {
-                let expected = || expected(&source);
-                let error = place.error(expected, |place| ConfigError::UnknownDestination {
-                    place,
-                    source: source.clone(),
-                });
-                self.problems.push(error);
-            })
-            .ok()
-    }
-
-    fn unknown(&mut self, what: &'static str, named: &Setting<String>, known: Vec<String>) {
-        self.problems.push(unknown_name(what, named, known));
-    }
 }
 
 fn in_attribute<T>(listener: &ListenerDef, key: &str, value: T) -> Setting<T> {
     Setting { value, place: Place::in_code(format!("#[jms_listener] {}: {key}", listener.id)) }
 }
-
-/// The names of all converter types, with their Rust types.
-fn converter_types() -> impl Iterator<Item = (&'static str, &'static str)> {
-    ConverterType::all().map(|converter| (converter.name, (converter.rust_type)()))
-}
-
-#[cfg(all(test, feature = "embedded"))]
-mod tests;

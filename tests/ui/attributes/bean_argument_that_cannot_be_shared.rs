@@ -1,9 +1,12 @@
-struct Settings;
+use std::rc::Rc;
+
+use corriere::prelude::*;
+
 struct Mailer;
 
 #[corriere::bean(type = "mailer")]
 impl Mailer {
-    fn new(_settings: Settings) -> Self {
+    fn new(_local: Bean<Rc<u8>>) -> Self {
         Self
     }
 }
