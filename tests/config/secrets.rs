@@ -175,18 +175,18 @@ async fn an_option_of_a_url_is_not_shown_with_the_password_beside_it() {
 #[tokio::test]
 async fn what_is_wrong_with_a_beans_settings_is_said_without_its_values() {
     let cases = [
-        ("_port = \"hunter2\"", "`_port` is a text; expected u16"),
+        ("_port = \"many\"", "`_port` is a text; expected u16"),
         (
             "_port = \"${env:PW}\"",
             "`_port` is made of what the environment variable `PW` holds; expected u16",
         ),
         ("_port = 70000", "`_port` is a whole number that does not fit; expected u16"),
-        ("_mode = \"hunter2\"", "`_mode` is none of those that there are; expected `plain`"),
+        ("_mode = \"odd\"", "`_mode` is none of those that there are; expected `plain`"),
         (
             "_mode = \"${env:PW}\"",
             "`_mode` is made of what the environment variable `PW` holds; expected `plain`",
         ),
-        ("_flag = \"hunter2\"", "`_flag` is a text; expected a boolean"),
+        ("_flag = \"perhaps\"", "`_flag` is a text; expected a boolean"),
         (
             "_short = \"${env:PW}\"",
             "`_short` is made of what the environment variable `PW` holds; expected something else, which cannot be shown, \
@@ -199,9 +199,12 @@ async fn what_is_wrong_with_a_beans_settings_is_said_without_its_values() {
     ];
     for (line, expected) in cases {
         let text = format!("{FACTORY}[beans.b]\ntype = \"secrets_server\"\n{line}");
+        let key = line.split(' ').next().unwrap();
+        let column = if key == "other" { 1 } else { key.len() + 4 };
+        let place = format!("`beans.b.{key}` (config.toml:5:{column})");
         assert_eq!(
             told(&text, &[("PW", SECRET)]).await,
-            [format!("`beans.b` (config.toml:3:1): the bean could not be made: {expected}")]
+            [format!("{place}: the bean could not be made: {expected}")]
         );
     }
 }

@@ -28,6 +28,15 @@ struct MailerSettings {
     password: Option<String>,
     #[serde(default)]
     port: Option<u16>,
+    #[serde(default)]
+    limits: Option<Limits>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Limits {
+    #[expect(dead_code, reason = "a setting within a table")]
+    per_day: u16,
 }
 
 #[derive(Debug)]
@@ -41,6 +50,46 @@ impl Mailer {
             ("refused", _, _) => Err(std::io::Error::other("nobody listens there")),
             _ => Ok(Self(settings)),
         }
+    }
+}
+
+#[derive(Debug)]
+struct Pool;
+
+#[corriere::bean(type = "table_pool")]
+impl Pool {
+    fn new() -> Self {
+        Self
+    }
+}
+
+#[derive(Debug)]
+struct Store;
+
+#[corriere::bean(type = "table_store")]
+impl Store {
+    fn new(_pool: Bean<Pool>) -> Self {
+        Self
+    }
+}
+
+#[derive(Debug)]
+struct Hen;
+
+#[corriere::bean(type = "table_hen")]
+impl Hen {
+    fn new(_egg: Bean<Egg>) -> Self {
+        Self
+    }
+}
+
+#[derive(Debug)]
+struct Egg;
+
+#[corriere::bean(type = "table_egg")]
+impl Egg {
+    fn new(_hen: Bean<Hen>) -> Self {
+        Self
     }
 }
 
@@ -86,7 +135,13 @@ async fn told(case: &Case<'_>) -> String {
         Err(error) => error.to_string(),
     };
     let directory = format!("{}/", directory.path().display());
-    told.replace(&directory, "")
+    // Where the attributes above stand is nothing to write down.
+    let mut told = told.replace(&directory, "");
+    while let Some(start) = told.find(concat!(file!(), ":")) {
+        let end = told[start..].find(')').map_or(told.len(), |end| start + end);
+        told.replace_range(start..end, "the program's source");
+    }
+    told
 }
 
 async fn start(case: &Case<'_>, directory: &Path) -> Result<(), Error> {

@@ -214,7 +214,8 @@ impl BeanPlan {
         };
         let constructor = prepare(|| (found.prepare)(settings.clone()));
         let constructor = constructor.map_err(|source| {
-            problems.push(ConfigError::Bean { place: place.clone(), source });
+            let place = settings.place_of(&source).unwrap_or(place).clone();
+            problems.push(ConfigError::Bean { place, source });
         });
         let needs = Need::of_arguments(found.arguments);
         let owner = BeanOwner::Configuration(place.clone());
@@ -231,7 +232,8 @@ impl BeanPlan {
         let source = match table.settings.clone().none() {
             Ok(()) => Some(Source::Given(Arc::new(MadeBean::converter((found.build)().into())))),
             Err(source) => {
-                problems.push(ConfigError::Bean { place: table.place.clone(), source });
+                let place = table.settings.place_of(&source).unwrap_or(&table.place).clone();
+                problems.push(ConfigError::Bean { place, source });
                 None
             }
         };

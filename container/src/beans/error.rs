@@ -67,8 +67,21 @@ pub enum BeanError {
 #[non_exhaustive]
 pub enum BeanBuildError {
     /// Its settings are not what its type expects.
-    #[error("{0}")]
-    Settings(String),
+    #[error("{reason}")]
+    Settings {
+        /// The key within the table, with the tables around it.
+        path: Vec<String>,
+        /// What is wrong, with the key.
+        reason: String,
+    },
+    /// It does not know one of its settings.
+    #[error("{reason}")]
+    UnknownSetting {
+        /// The key within the table, with the tables around it.
+        path: Vec<String>,
+        /// What is wrong, with the key.
+        reason: String,
+    },
     /// It takes no settings.
     #[error("the key `{key}` is not known: this type takes no settings")]
     NoSettings {

@@ -37,6 +37,7 @@ pub(crate) use making::{Recipe, Source, make, prepare};
 pub(crate) use names::name_of_type;
 pub use registry::{BeanName, Beans};
 pub use settings::BeanSettings;
+pub(crate) use settings::KeyPlaces;
 pub use wiring_error::{BeanOwner, NeededFor, WiringError, WiringStep};
 
 /// A bean as its users hold it. Clones are the same bean.

@@ -1,36 +1,61 @@
 //! What the configuration says of a bean.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use config::{Value, ValueKind};
 use serde::de::DeserializeOwned;
 
 use super::BeanBuildError;
 use super::settings_reader::SettingsReader;
+use crate::config::Place;
 
 /// What stands in `[beans.NAME]` besides the type. Shown for debugging it names the keys, and no value.
 #[derive(Clone)]
-pub struct BeanSettings(Value);
+pub struct BeanSettings {
+    value: Value,
+    /// Where each key stands, by its path within the table.
+    places: Arc<HashMap<Vec<String>, KeyPlaces>>,
+}
+
+/// Where a key stands, and where its value.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyPlaces {
+    pub(crate) key: Place,
+    pub(crate) value: Place,
+}
 
 impl BeanSettings {
-    pub(crate) fn new(value: Value) -> Self {
-        Self(value)
+    pub(crate) fn new(value: Value, places: HashMap<Vec<String>, KeyPlaces>) -> Self {
+        Self { value, places: Arc::new(places) }
     }
 
     /// No settings at all.
     pub(crate) fn empty() -> Self {
-        Self(Value::new(None, ValueKind::Table(config::Map::new())))
+        Self::new(Value::new(None, ValueKind::Table(config::Map::new())), HashMap::new())
+    }
+
+    /// Where what an error is about stands, as far as that is known.
+    pub(crate) fn place_of(&self, error: &BeanBuildError) -> Option<&Place> {
+        match error {
+            BeanBuildError::Settings { path, .. } => self.places.get(path).map(|places| &places.value),
+            BeanBuildError::UnknownSetting { path, .. } => self.places.get(path).map(|places| &places.key),
+            BeanBuildError::NoSettings { key } => {
+                self.places.get(std::slice::from_ref(key)).map(|places| &places.key)
+            }
+            BeanBuildError::Constructor(_) | BeanBuildError::Panic(_) | BeanBuildError::Bean(_) => None,
+        }
     }
 
     /// The settings as the bean's own type. Keys that it does not know are refused if it denies unknown fields. What the
     /// environment and placeholders bring is text, which stands for numbers and truth values too.
     ///
     /// # Errors
-    /// [`BeanBuildError::Settings`], naming the key. It shows no values; only what the type's own code says of a value that
+    /// [`BeanBuildError::Settings`], [`BeanBuildError::UnknownSetting`], naming the key. It shows no values; only what the type's own code says of a value that
     /// is not from the environment is passed on.
     pub fn read<C: DeserializeOwned>(self) -> Result<C, BeanBuildError> {
-        C::deserialize(SettingsReader::new(self.0))
-            .map_err(|error| BeanBuildError::Settings(error.to_string()))
+        C::deserialize(SettingsReader::new(self.value)).map_err(BeanBuildError::from)
     }
 
     /// Makes sure that there are none.
@@ -42,7 +67,7 @@ impl BeanSettings {
     }
 
     fn keys(&self) -> impl Iterator<Item = &String> {
-        let table = match &self.0.kind {
+        let table = match &self.value.kind {
             ValueKind::Table(table) => Some(table),
             _ => None,
         };

@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::de::{Error, Expected, Unexpected};
 
+use super::BeanBuildError;
+use crate::nearest::nearest;
+
 /// What is wrong with a bean's settings, and at which key.
 #[derive(Debug)]
 pub(super) struct SettingsError {
@@ -18,6 +21,8 @@ enum Fault {
     Value { found: String, expected: String },
     /// Something about keys.
     Keys(String),
+    /// A key that is not known, and those that are.
+    Unknown(String, &'static [&'static str]),
     /// What the type's own code says, which may quote the value.
     Told(String),
 }
@@ -37,7 +42,7 @@ impl SettingsError {
                 let expected = "something else, which cannot be shown, as it could show the value".to_owned();
                 self.fault = Fault::Value { found: hidden, expected };
             }
-            Fault::Value { .. } | Fault::Keys(_) => {}
+            Fault::Value { .. } | Fault::Keys(_) | Fault::Unknown(..) => {}
         }
         self
     }
@@ -56,6 +61,16 @@ impl fmt::Display for SettingsError {
                 write!(f, "{key} is {found}; expected {expected}")
             }
             (Fault::Value { found, expected }, None) => write!(f, "it is {found}; expected {expected}"),
+            (Fault::Unknown(field, known), key) => {
+                if let Some(key) = key {
+                    write!(f, "{key}: ")?;
+                }
+                write!(f, "the key `{field}` is not known")?;
+                if let Some(nearest) = nearest(field, known.iter().copied()) {
+                    write!(f, "; did you mean `{nearest}`?")?;
+                }
+                write!(f, "; expected {}", one_of(known))
+            }
             (Fault::Keys(text) | Fault::Told(text), Some(key)) => write!(f, "{key}: {text}"),
             (Fault::Keys(text) | Fault::Told(text), None) => f.write_str(text),
         }
@@ -63,6 +78,20 @@ impl fmt::Display for SettingsError {
 }
 
 impl std::error::Error for SettingsError {}
+
+impl From<SettingsError> for BeanBuildError {
+    fn from(error: SettingsError) -> Self {
+        let reason = error.to_string();
+        let mut path: Vec<_> = error.path.into_iter().rev().collect();
+        match error.fault {
+            Fault::Unknown(field, _) => {
+                path.push(field);
+                Self::UnknownSetting { path, reason }
+            }
+            Fault::Value { .. } | Fault::Keys(_) | Fault::Told(_) => Self::Settings { path, reason },
+        }
+    }
+}
 
 impl Error for SettingsError {
     fn custom<T: fmt::Display>(message: T) -> Self {
@@ -90,7 +119,7 @@ impl Error for SettingsError {
     }
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        Self::new(Fault::Keys(format!("the key `{field}` is not known; expected {}", one_of(expected))))
+        Self::new(Fault::Unknown(field.to_owned(), expected))
     }
 
     fn missing_field(field: &'static str) -> Self {

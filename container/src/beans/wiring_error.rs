@@ -91,6 +91,29 @@ pub enum WiringError {
     },
 }
 
+impl WiringError {
+    /// What stands at the places of the configuration that it names, to follow it.
+    pub(crate) fn excerpts(&self) -> String {
+        let of_steps = |path: &[WiringStep]| path.iter().map(|step| step.owner.clone()).collect();
+        let owners: Vec<_> = match self {
+            Self::Cycle { path } | Self::Missing { path, .. } => of_steps(path),
+            Self::Ambiguous { owner, .. }
+            | Self::NoSuchName { owner, .. }
+            | Self::OtherType { owner, .. } => {
+                vec![owner.clone()]
+            }
+            Self::SameName { owners, .. } => owners.clone(),
+        };
+        let excerpts = owners.iter().map(|owner| match owner {
+            BeanOwner::Configuration(place) => place.excerpt().to_string(),
+            BeanOwner::Program { .. } | BeanOwner::NamedAfterType { .. } | BeanOwner::Listener { .. } => {
+                String::new()
+            }
+        });
+        excerpts.collect()
+    }
+}
+
 /// Who needs beans, or is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ use config::{Map, Value, ValueKind};
 use super::error::{ConfigError, Problems};
 use super::file::{self, ConfigFile};
 use super::reading::Reading;
-use super::{Configuration, Listing, environment, key_path, origin, placeholder};
+use super::{Configuration, Listing, environment, key_path, origin, placeholder, secret};
 
 /// A configuration as it was written, before it is checked and read.
 ///
@@ -155,7 +155,7 @@ impl Document {
             reading.problem(ConfigError::Placeholder {
                 place: place(&path).within(&fault.placeholder),
                 definition: fault.undefined.as_deref().map(place),
-                placeholder: fault.placeholder,
+                placeholder: secret::without_default(&path, fault.placeholder),
                 reason: fault.reason,
             });
         }

@@ -267,7 +267,7 @@ pub enum ConfigError {
     #[error("{} things are wrong with the configuration:{}", .0.len(), .0.iter().map(|error| format!("\n- {error}")).collect::<String>())]
     Several(Vec<ConfigError>),
     /// Beans that cannot be made for each other and for the listeners.
-    #[error(transparent)]
+    #[error("{}{}", .0, .0.excerpts())]
     Wiring(Box<WiringError>),
 }
 

@@ -43,6 +43,11 @@ pub enum Origin {
     },
     /// A call in the program.
     Code,
+    /// An attribute in the program.
+    Attribute {
+        /// Its file, line and column, with colons between them.
+        location: &'static str,
+    },
 }
 
 impl Place {
@@ -50,6 +55,11 @@ impl Place {
     #[must_use]
     pub fn in_code(key: impl Into<String>) -> Self {
         Self::new(key.into(), Origin::Code)
+    }
+
+    /// A key of an attribute in the program.
+    pub(crate) fn in_attribute(key: impl Into<String>, location: &'static str) -> Self {
+        Self::new(key.into(), Origin::Attribute { location })
     }
 
     pub(super) fn new(key: String, origin: Origin) -> Self {
@@ -108,7 +118,7 @@ impl Place {
     }
 
     /// On lines of its own behind an error: what stands there, with a mark under it; nothing where that is not known.
-    pub(super) fn excerpt(&self) -> impl fmt::Display {
+    pub(crate) fn excerpt(&self) -> impl fmt::Display {
         Excerpt(self.clone())
     }
 
@@ -144,6 +154,7 @@ impl fmt::Display for Origin {
             Self::File { name, position: None } => f.write_str(name),
             Self::Environment { variable } => write!(f, "environment variable {variable}"),
             Self::Code => f.write_str("the program"),
+            Self::Attribute { location } => f.write_str(location),
         }
     }
 }

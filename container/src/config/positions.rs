@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
 /// Bytes of a text.
@@ -13,8 +14,8 @@ pub(super) struct Position {
     pub(super) key: Range<usize>,
     /// For a table with a header of its own, the header.
     pub(super) value: Range<usize>,
-    /// Whether it is one value, and no table or list.
-    pub(super) is_single: bool,
+    /// Whether there are others within it.
+    pub(super) is_table: bool,
 }
 
 /// The places of everything in a TOML text.
@@ -53,12 +54,30 @@ impl Positions {
 fn note(table: &DeTable<'_>, path: &mut Vec<String>, positions: &mut HashMap<Vec<String>, Position>) {
     for (key, value) in table {
         path.push(key.get_ref().to_string());
-        let is_single = !matches!(value.get_ref(), DeValue::Table(_) | DeValue::Array(_));
-        positions.insert(path.clone(), Position { key: key.span(), value: value.span(), is_single });
-        if let DeValue::Table(inner) = value.get_ref() {
-            note(inner, path, positions);
-        }
+        note_value(&key.span(), value, path, positions);
         path.pop();
+    }
+}
+
+/// Notes a value; the items of a list are noted under their numbers.
+fn note_value(
+    key: &Range<usize>,
+    value: &Spanned<DeValue<'_>>,
+    path: &mut Vec<String>,
+    positions: &mut HashMap<Vec<String>, Position>,
+) {
+    let is_table = matches!(value.get_ref(), DeValue::Table(_));
+    positions.insert(path.clone(), Position { key: key.clone(), value: value.span(), is_table });
+    match value.get_ref() {
+        DeValue::Table(inner) => note(inner, path, positions),
+        DeValue::Array(items) => {
+            for (number, item) in items.iter().enumerate() {
+                path.push(number.to_string());
+                note_value(&item.span(), item, path, positions);
+                path.pop();
+            }
+        }
+        _ => {}
     }
 }
 

@@ -333,6 +333,16 @@ impl<'a> TableReader<'a> {
         self.reading.place(&path)
     }
 
+    /// Where a value within the table stands.
+    pub(super) fn place_within(&self, path: &[&str]) -> Place {
+        self.reading.place(&[&self.path, path].concat())
+    }
+
+    /// Where a key within the table stands.
+    pub(super) fn key_place_within(&self, path: &[&str]) -> Place {
+        self.reading.key_place(&[&self.path, path].concat())
+    }
+
     /// Where the table itself stands.
     pub(super) fn own_place(&self) -> Place {
         self.reading.place(&self.path)

@@ -105,6 +105,15 @@ pub(super) fn passwords(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// A placeholder in the value of a key, without what it has by default where that is a secret.
+pub(super) fn without_default(path: &[String], placeholder: String) -> String {
+    let is_secret = path.iter().skip(1).any(|name| is_name(name));
+    match placeholder.split_once(":-") {
+        Some((name, _)) if is_secret => format!("{name}:-{MASK}}}"),
+        _ => placeholder,
+    }
+}
+
 /// Something outside of the configuration's own files that is in a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum External<'a> {

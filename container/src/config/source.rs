@@ -1,5 +1,6 @@
 //! The texts that a configuration is made of, and how errors show a part of one.
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,22 +24,20 @@ impl Source {
     /// A TOML file.
     pub(super) fn file(text: &str, positions: &Positions) -> Self {
         let mut masked = Vec::new();
-        for (path, position) in positions.iter() {
+        for (path, position) in positions.iter().filter(|(_, position)| !position.is_table) {
             let is_secret = path.iter().skip(1).any(|name| secret::is_name(name));
             let value = &text[position.value.clone()];
-            if !position.is_single {
-                continue;
-            }
-            if is_secret && !value.contains("${") {
+            if is_secret && !is_reference(value) {
                 masked.push((position.value.clone(), format!("\"{MASK}\"")));
-                continue;
-            }
-            for password in secret::passwords(value) {
-                let start = position.value.start;
-                masked.push((start + password.start..start + password.end, MASK.to_owned()));
+            } else if value.starts_with(['"', '\'']) {
+                for password in secret::passwords(value) {
+                    let start = position.value.start;
+                    masked.push((start + password.start..start + password.end, MASK.to_owned()));
+                }
             }
         }
-        masked.sort_unstable_by_key(|(range, _)| range.start);
+        // A list before its items, which are behind it then.
+        masked.sort_unstable_by_key(|(range, _)| (range.start, Reverse(range.end)));
         Self { text: text.to_owned(), has_lines: true, masked }
     }
 
@@ -51,7 +50,18 @@ impl Source {
                 && secret::is_name(key.trim())
             {
                 let value_start = start + key.len() + 1;
-                masked.push((value_start..value_start + value.trim_end().len(), format!(" {MASK}")));
+                let quotes =
+                    ["\"\"\"", "'''"].into_iter().find(|quotes| value.trim_start().starts_with(quotes));
+                let length = match quotes {
+                    // It goes on to its end, on whichever line that is.
+                    Some(quotes) => {
+                        let opened = text[value_start..].find(quotes).map_or(0, |at| at + quotes.len());
+                        let behind = &text[value_start + opened..];
+                        opened + behind.find(quotes).unwrap_or(behind.len())
+                    }
+                    None => value.trim_end().len(),
+                };
+                masked.push((value_start..value_start + length, format!(" {MASK}")));
             }
             start += line.len();
         }
@@ -130,6 +140,13 @@ impl Source {
         }
         before
     }
+}
+
+/// Whether a value in quotes only says where a secret is to be had.
+fn is_reference(value: &str) -> bool {
+    let value = value.trim_matches(['"', '\'']);
+    let inner = value.strip_prefix("${").and_then(|inner| inner.strip_suffix('}'));
+    inner.is_some_and(|inner| !inner.contains(['}', '$']) && !inner.contains(":-"))
 }
 
 /// A line with a mark under the characters `from..to`, cut where it is long.

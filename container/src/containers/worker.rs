@@ -287,6 +287,7 @@ mod tests {
         let listener = ListenerDef {
             id: "listener",
             module: "tests",
+            location: "tests.rs:1:1",
             destination: ListenerDestination::Queue("q"),
             acknowledge: None,
             concurrency: None,

@@ -14,6 +14,8 @@ pub struct ListenerDef {
     pub id: &'static str,
     /// The path of the module that it stands in.
     pub module: &'static str,
+    /// Where its attribute stands: the file, the line and the column, with colons between them.
+    pub location: &'static str,
     /// Where its messages come from.
     pub destination: ListenerDestination,
     /// When a message is settled.

@@ -109,6 +109,7 @@ fn definition(function: &Function, listener: &Listener) -> TokenStream {
         #private::ListenerDef {
             id: #id,
             module: ::core::module_path!(),
+            location: ::core::concat!(::core::file!(), ":", ::core::line!(), ":", ::core::column!()),
             destination: #destination,
             acknowledge: #acknowledge,
             concurrency: #concurrency,

@@ -277,5 +277,8 @@ impl Planner<'_> {
 }
 
 fn in_attribute<T>(listener: &ListenerDef, key: &str, value: T) -> Setting<T> {
-    Setting { value, place: Place::in_code(format!("#[jms_listener] {}: {key}", listener.id)) }
+    Setting {
+        value,
+        place: Place::in_attribute(format!("#[jms_listener] {}: {key}", listener.id), listener.location),
+    }
 }

@@ -11,6 +11,7 @@ use crate::listener::{Invocation, ListenerDestination, Outcome};
 const LISTENER: ListenerDef = ListenerDef {
     id: "on_order",
     module: "shop",
+    location: "src/shop.rs:1:1",
     destination: ListenerDestination::Queue("orders"),
     acknowledge: None,
     concurrency: None,

@@ -1,6 +1,8 @@
 //! `[beans.NAME]`.
 
-use config::{Map, Value};
+use std::collections::HashMap;
+
+use config::{Map, Value, ValueKind};
 use linkme::distributed_slice;
 
 use super::super::place::Place;
@@ -8,7 +10,7 @@ use super::super::reading::{Reading, Setting, TableReader};
 use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
 use super::Named;
-use crate::beans::BeanSettings;
+use crate::beans::{BeanSettings, KeyPlaces};
 
 #[expect(unsafe_code, reason = "linkme names a link section")]
 #[distributed_slice(TABLES)]
@@ -55,5 +57,25 @@ impl BeanTable {
 pub(super) fn settings(table: &TableReader<'_>) -> BeanSettings {
     let others = table.values().iter().filter(|(key, _)| *key != "type");
     let settings: Map<String, Value> = others.map(|(key, value)| (key.clone(), value.clone())).collect();
-    BeanSettings::new(Value::new(None, settings))
+    let mut places = HashMap::new();
+    note_places(table, &settings, &mut Vec::new(), &mut places);
+    BeanSettings::new(Value::new(None, settings), places)
+}
+
+fn note_places<'a>(
+    table: &TableReader<'_>,
+    values: &'a Map<String, Value>,
+    path: &mut Vec<&'a str>,
+    places: &mut HashMap<Vec<String>, KeyPlaces>,
+) {
+    for (key, value) in values {
+        path.push(key);
+        let owned = path.iter().map(ToString::to_string).collect();
+        places
+            .insert(owned, KeyPlaces { key: table.key_place_within(path), value: table.place_within(path) });
+        if let ValueKind::Table(inner) = &value.kind {
+            note_places(table, inner, path, places);
+        }
+        path.pop();
+    }
 }
