@@ -33,6 +33,8 @@ pub(crate) enum Failure {
     #[error(transparent)]
     Listen(#[from] corriere::openwire::acceptor::BindError),
     #[error(transparent)]
+    Application(#[from] corriere::Error),
+    #[error(transparent)]
     Client(#[from] corriere::core::Error),
     #[error(transparent)]
     Destination(#[from] DestinationError),

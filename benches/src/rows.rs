@@ -90,6 +90,13 @@ pub(crate) const ROWS: &[Row] = &[
         others: &[],
         bar: Bar::Seconds(2.0),
     },
+    Row {
+        name: "start",
+        what: "start of an application with 200 listeners, 50 beans and a broker in memory",
+        ours: Side::Measure(What::Start),
+        others: &[],
+        bar: Bar::Seconds(0.05),
+    },
 ];
 
 macro_rules! wire_rows {

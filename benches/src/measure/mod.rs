@@ -8,6 +8,7 @@ mod producers;
 mod receiver;
 mod restart;
 mod serve;
+mod start;
 
 use clap::ValueEnum;
 use serde_json::Value;
@@ -43,6 +44,8 @@ pub(crate) enum What {
     FirstMessage,
     /// Listens on a free port until it is killed.
     Serve,
+    /// Starts an application with many listeners and beans.
+    Start,
 }
 
 /// Messages, and syncs, a second where the rate is fixed.
@@ -79,6 +82,7 @@ pub(crate) fn run(asked: &Asked) -> Result<(), Failure> {
         What::LoadConsumed => return runtime()?.block_on(restart::load(asked, true)),
         What::LoadWaiting => return runtime()?.block_on(restart::load(asked, false)),
         What::FirstMessage => return runtime()?.block_on(restart::first_message(asked)),
+        What::Start => runtime()?.block_on(start::measure())?,
         What::Serve => return runtime()?.block_on(serve::serve(asked)),
     };
     println!("{}", Value::Object(line));

@@ -84,6 +84,7 @@ impl Side {
     /// The field that counts for most bars.
     pub(crate) fn rate_field(self) -> &'static str {
         match self {
+            Self::Measure(What::Start) => "start_s",
             Self::Measure(what) if what.is_limit() => "per_s",
             Self::Measure(_) | Self::ActiveMq(_) | Self::Served(_) => "msgs_per_s",
             Self::OrderPipeline => "orders_per_s",
