@@ -156,7 +156,7 @@ impl ApplicationBuilder {
     /// beans that fail, all of them but those that need one that has failed; a listener that the application's broker refuses;
     /// [`Error::OnlyChecked`].
     pub async fn start(mut self) -> Result<Application, Error> {
-        if self.document.asks_for_a_check() {
+        if self.document.asks_for_a_check()? {
             let check = self.check()?;
             // Whoever closes the pipe has read enough.
             _ = writeln!(std::io::stdout(), "{check}");
@@ -245,7 +245,7 @@ impl ApplicationBuilder {
     fn plan(&self) -> Result<(Configuration, Plan), ConfigError> {
         let linked = ListenerDef::all();
         let listeners = self.listeners.as_ref().unwrap_or(&linked);
-        let configuration = self.document.read(&self.listener_ids())?;
+        let (configuration, mut all_problems) = self.document.read_partly(&self.listener_ids());
         let mut problems = Problems::default();
         let parts = Parts {
             factories: &self.factories,
@@ -261,6 +261,7 @@ impl ApplicationBuilder {
         if let Some(table) = &configuration.broker {
             broker::Embedded::check(table, &mut problems);
         }
-        problems.into_result((configuration, plan))
+        all_problems.add_later(problems);
+        all_problems.into_result((configuration, plan))
     }
 }

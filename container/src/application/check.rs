@@ -32,7 +32,7 @@ pub struct Check {
 impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { configuration, listeners, remarks } = self;
-        writeln!(f, "# The configuration, and where each value came from.\n\n{configuration}")?;
+        writeln!(f, "# The configuration, and where each value came from.\n{configuration}")?;
         writeln!(f, "# The listeners, and what holds for each.\n")?;
         if listeners.is_empty() {
             writeln!(f, "# There are none.")?;

@@ -74,6 +74,16 @@ pub enum BeanBuildError {
         /// What is wrong, with the key.
         reason: String,
     },
+    /// One of its settings must be there.
+    #[error("{reason}")]
+    MissingSetting {
+        /// The table in which it is missing, within the bean's.
+        path: Vec<String>,
+        /// The key.
+        field: &'static str,
+        /// What is wrong, with the key.
+        reason: String,
+    },
     /// It does not know one of its settings.
     #[error("{reason}")]
     UnknownSetting {

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use super::BeanBuildError;
 use super::settings_reader::SettingsReader;
 use crate::config::Place;
+use crate::nearest::nearest;
 
 /// What stands in `[beans.NAME]` besides the type. Shown for debugging it names the keys, and no value.
 #[derive(Clone)]
@@ -39,7 +40,9 @@ impl BeanSettings {
     /// Where what an error is about stands, as far as that is known.
     pub(crate) fn place_of(&self, error: &BeanBuildError) -> Option<&Place> {
         match error {
-            BeanBuildError::Settings { path, .. } => self.places.get(path).map(|places| &places.value),
+            BeanBuildError::Settings { path, .. } | BeanBuildError::MissingSetting { path, .. } => {
+                self.places.get(path).map(|places| &places.value)
+            }
             BeanBuildError::UnknownSetting { path, .. } => self.places.get(path).map(|places| &places.key),
             BeanBuildError::NoSettings { key } => {
                 self.places.get(std::slice::from_ref(key)).map(|places| &places.key)
@@ -55,7 +58,18 @@ impl BeanSettings {
     /// [`BeanBuildError::Settings`], [`BeanBuildError::UnknownSetting`], naming the key. It shows no values; only what the type's own code says of a value that
     /// is not from the environment is passed on.
     pub fn read<C: DeserializeOwned>(self) -> Result<C, BeanBuildError> {
-        C::deserialize(SettingsReader::new(self.value)).map_err(BeanBuildError::from)
+        let error = match C::deserialize(SettingsReader::new(self.value.clone())) {
+            Ok(read) => return Ok(read),
+            Err(error) => BeanBuildError::from(error),
+        };
+        Err(match error {
+            BeanBuildError::MissingSetting { path, field, reason } => {
+                let nearest = nearest(field, self.keys_in(&path));
+                let suggestion = nearest.map(|nearest| format!("; there is `{nearest}`")).unwrap_or_default();
+                BeanBuildError::MissingSetting { path, field, reason: reason + &suggestion }
+            }
+            other => other,
+        })
     }
 
     /// Makes sure that there are none.
@@ -64,6 +78,13 @@ impl BeanSettings {
     /// [`BeanBuildError::NoSettings`].
     pub fn none(self) -> Result<(), BeanBuildError> {
         self.keys().next().map_or(Ok(()), |key| Err(BeanBuildError::NoSettings { key: key.clone() }))
+    }
+
+    /// The keys of a table within.
+    fn keys_in(&self, path: &[String]) -> impl Iterator<Item = &str> {
+        let within =
+            self.places.keys().filter(move |key| key.len() == path.len() + 1 && key.starts_with(path));
+        within.filter_map(|key| key.last()).map(String::as_str)
     }
 
     fn keys(&self) -> impl Iterator<Item = &String> {

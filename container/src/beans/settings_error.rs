@@ -21,6 +21,8 @@ enum Fault {
     Value { found: String, expected: String },
     /// Something about keys.
     Keys(String),
+    /// A key that must be there.
+    Missing(&'static str),
     /// A key that is not known, and those that are.
     Unknown(String, &'static [&'static str]),
     /// What the type's own code says, which may quote the value.
@@ -42,7 +44,7 @@ impl SettingsError {
                 let expected = "something else, which cannot be shown, as it could show the value".to_owned();
                 self.fault = Fault::Value { found: hidden, expected };
             }
-            Fault::Value { .. } | Fault::Keys(_) | Fault::Unknown(..) => {}
+            Fault::Value { .. } | Fault::Keys(_) | Fault::Missing(_) | Fault::Unknown(..) => {}
         }
         self
     }
@@ -61,6 +63,8 @@ impl fmt::Display for SettingsError {
                 write!(f, "{key} is {found}; expected {expected}")
             }
             (Fault::Value { found, expected }, None) => write!(f, "it is {found}; expected {expected}"),
+            (Fault::Missing(field), Some(key)) => write!(f, "{key}: the key `{field}` is missing"),
+            (Fault::Missing(field), None) => write!(f, "the key `{field}` is missing"),
             (Fault::Unknown(field, known), key) => {
                 if let Some(key) = key {
                     write!(f, "{key}: ")?;
@@ -88,6 +92,7 @@ impl From<SettingsError> for BeanBuildError {
                 path.push(field);
                 Self::UnknownSetting { path, reason }
             }
+            Fault::Missing(field) => Self::MissingSetting { path, field, reason },
             Fault::Value { .. } | Fault::Keys(_) | Fault::Told(_) => Self::Settings { path, reason },
         }
     }
@@ -99,22 +104,24 @@ impl Error for SettingsError {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::new(Fault::Value { found: kind(found).to_owned(), expected: expected.to_string() })
+        Self::new(Fault::Value { found: kind(found).to_owned(), expected: words(expected) })
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
         let found = format!("{} that does not fit", kind(found));
-        Self::new(Fault::Value { found, expected: expected.to_string() })
+        Self::new(Fault::Value { found, expected: words(expected) })
     }
 
     fn invalid_length(length: usize, expected: &dyn Expected) -> Self {
         Self::new(Fault::Value { found: format!("of length {length}"), expected: expected.to_string() })
     }
 
-    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        let nearest = nearest(variant, expected.iter().copied());
+        let suggestion = nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
         Self::new(Fault::Value {
             found: "none of those that there are".to_owned(),
-            expected: one_of(expected),
+            expected: one_of(expected) + &suggestion,
         })
     }
 
@@ -123,11 +130,26 @@ impl Error for SettingsError {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::new(Fault::Keys(format!("the key `{field}` is missing")))
+        Self::new(Fault::Missing(field))
     }
 
     fn duplicate_field(field: &'static str) -> Self {
         Self::new(Fault::Keys(format!("the key `{field}` stands there twice")))
+    }
+}
+
+/// What serde expects, in words for who does not know Rust's types.
+fn words(expected: &dyn Expected) -> String {
+    let expected = expected.to_string();
+    match expected.as_str() {
+        "u8" | "u16" | "u32" | "u64" | "u128" | "usize" => format!("a whole number, 0 or more ({expected})"),
+        "i8" | "i16" | "i32" | "i64" | "i128" | "isize" => format!("a whole number ({expected})"),
+        "f32" | "f64" => format!("a number ({expected})"),
+        "a string" => "a text".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a table".to_owned(),
+        _ => expected,
     }
 }
 

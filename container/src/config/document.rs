@@ -98,7 +98,14 @@ impl Document {
     /// # Errors
     /// All that is wrong, as [`ConfigError::Several`] when it is more than one thing.
     pub fn read(&self, listeners: &[&str]) -> Result<Configuration, ConfigError> {
-        self.reading(listeners, |_, _| ()).map(|(configuration, ())| configuration)
+        let (configuration, problems) = self.read_partly(listeners);
+        problems.into_result(configuration)
+    }
+
+    /// As [`Document::read`]: what could be read, and all that is wrong.
+    pub(crate) fn read_partly(&self, listeners: &[&str]) -> (Configuration, Problems) {
+        let (configuration, (), problems) = self.reading(listeners, |_, _| ());
+        (configuration, problems)
     }
 
     /// As [`Document::read`], with what a person is shown of it.
@@ -108,13 +115,18 @@ impl Document {
     pub fn list(&self, listeners: &[&str]) -> Result<Listing, ConfigError> {
         let list = |reading: &Reading<'_>, configuration: &Configuration| {
             let preset = configuration.broker.as_ref().and_then(|broker| broker.preset);
-            Listing::of(reading, preset)
+            let files = self.files.iter().map(|file| file.named.name.clone()).collect();
+            Listing::of(files, reading, preset)
         };
-        self.reading(listeners, list).map(|(_, listing)| listing)
+        let (_, listing, problems) = self.reading(listeners, list);
+        problems.into_result(listing)
     }
 
     /// Whether the environment asks for a check in place of a start, by `CORRIERE_CHECK=1`.
-    pub(crate) fn asks_for_a_check(&self) -> bool {
+    ///
+    /// # Errors
+    /// [`ConfigError::Value`] when the variable holds neither yes nor no.
+    pub(crate) fn asks_for_a_check(&self) -> Result<bool, ConfigError> {
         environment::asks_for_a_check(&self.environment)
     }
 
@@ -122,7 +134,7 @@ impl Document {
         &self,
         listeners: &[&str],
         then: impl FnOnce(&Reading<'_>, &Configuration) -> T,
-    ) -> Result<(Configuration, T), ConfigError> {
+    ) -> (Configuration, T, Problems) {
         let mut problems = Problems::default();
         let mut tree = Map::new();
         for file in &self.files {
@@ -162,7 +174,7 @@ impl Document {
         reading.check_keys();
         let configuration = Configuration::read(&reading);
         let made = then(&reading, &configuration);
-        reading.into_problems().into_result((configuration, made))
+        (configuration, made, reading.into_problems())
     }
 }
 

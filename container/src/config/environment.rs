@@ -30,9 +30,26 @@ pub(super) fn profiles(environment: &HashMap<String, String>) -> Option<(&str, &
 }
 
 /// Whether a check is asked for in place of a start.
-pub(super) fn asks_for_a_check(environment: &HashMap<String, String>) -> bool {
+///
+/// # Errors
+/// [`ConfigError::Value`] when the variable holds neither yes nor no.
+pub(super) fn asks_for_a_check(environment: &HashMap<String, String>) -> Result<bool, ConfigError> {
     let found = environment.iter().find(|(variable, _)| variable.to_uppercase() == CHECK);
-    found.is_some_and(|(_, value)| matches!(value.trim(), "1" | "true"))
+    let Some((variable, value)) = found else { return Ok(false) };
+    match value.trim().to_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "" | "0" | "false" | "no" | "off" => Ok(false),
+        _ => {
+            let (source, range) = Source::variable(variable, value, false);
+            let part = Part { source: Arc::new(source), range };
+            let origin = Origin::Environment { variable: variable.clone() };
+            Err(ConfigError::Value {
+                place: Place::new(CHECK.to_owned(), origin).of_part(Some(part)),
+                found: format!("\"{value}\""),
+                expected: "1 for a check in place of a start, or 0".to_owned(),
+            })
+        }
+    }
 }
 
 /// Puts the values of all variables with the prefix into the tree. `named` is a tree with all names that the file and the
@@ -71,10 +88,54 @@ pub(super) fn overlay(
             }
         } else if upper.starts_with("CORRIERE_") && upper != PROFILE && upper != CHECK {
             // Not a fault, as others may use this prefix: Kubernetes makes such variables for a service named `corriere`.
-            tracing::warn!(
-                variable,
-                "this environment variable is not read; the form is CORRIERE__TABLE__KEY"
-            );
+            let known = [PROFILE, CHECK];
+            match nearest(&upper, known).or_else(|| with_two_underscores(named, &upper, listeners)) {
+                Some(meant) => {
+                    tracing::warn!("the environment variable {variable} is not read; did you mean {meant}?");
+                }
+                None => tracing::warn!(
+                    "the environment variable {variable} is not read; the form is CORRIERE__TABLE__KEY"
+                ),
+            }
+        }
+    }
+}
+
+/// The variable that was meant where one underscore stands between the parts, if it is one.
+fn with_two_underscores(named: &Map<String, Value>, variable: &str, listeners: &[&str]) -> Option<String> {
+    let mut all = Vec::new();
+    known_variables(named, listeners, &mut all);
+    let one = |text: &str| text.replace("__", "_");
+    all.into_iter().find(|known| one(known) == one(variable))
+}
+
+/// The variables of all keys that are known.
+fn known_variables(named: &Map<String, Value>, listeners: &[&str], all: &mut Vec<String>) {
+    for table in schema::table_names().into_iter().filter_map(schema::table) {
+        let mut names: Vec<&str> = match named.get(table.name).map(|value| &value.kind) {
+            Some(ValueKind::Table(values)) if table.shape != Shape::Single => {
+                values.keys().map(String::as_str).collect()
+            }
+            _ => Vec::new(),
+        };
+        if table.name == "listeners" {
+            names.extend(listeners);
+        }
+        if table.shape == Shape::Single {
+            keys_of(format!("{PREFIX}{}", table.name), table.keys, all);
+        }
+        for name in names {
+            keys_of(format!("{PREFIX}{}__{name}", table.name), table.keys, all);
+        }
+    }
+}
+
+fn keys_of(prefix: String, keys: &[KeySchema], all: &mut Vec<String>) {
+    for key in keys {
+        let name = format!("{prefix}__{}", key.name);
+        match key.kind {
+            Kind::Table(keys) => keys_of(name, keys, all),
+            _ => all.push(name.to_uppercase()),
         }
     }
 }

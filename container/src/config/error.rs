@@ -271,7 +271,34 @@ pub enum ConfigError {
     Wiring(Box<WiringError>),
 }
 
+/// Tables whose names others refer to.
+const REFERRED_TO: [&str; 6] =
+    ["beans", "broker", "connection_factories", "listener_containers", "message_converters", "templates"];
+
 impl ConfigError {
+    /// The table that is wrong; `None` where names may be missing from any.
+    fn table(&self) -> Option<&str> {
+        let place = match self {
+            Self::Value { place, .. }
+            | Self::Missing { place, .. }
+            | Self::Placeholder { place, .. }
+            | Self::Destination { place, .. } => place,
+            // Not the name of a table, but what stands in one.
+            Self::UnknownKey { place, .. } if place.key().contains('.') => place,
+            _ => return None,
+        };
+        place.key().split('.').next()
+    }
+
+    /// The tables in which something that is wrong can make this one a mistake.
+    fn depends_on(&self) -> &'static [&'static str] {
+        match self {
+            Self::UnknownName { .. } | Self::NoConnectionFactory { .. } | Self::Wiring(_) => &REFERRED_TO,
+            Self::UnknownDestination { .. } => &["destinations"],
+            _ => &[],
+        }
+    }
+
     /// The errors one by one.
     #[must_use]
     pub fn each(&self) -> &[ConfigError] {
@@ -292,6 +319,17 @@ impl Problems {
             ConfigError::Several(errors) => self.0.extend(errors),
             one => self.0.push(one),
         }
+    }
+
+    /// Adds what was found later, but for what may only follow from what is wrong already.
+    pub(crate) fn add_later(&mut self, later: Self) {
+        let wrong: Vec<Option<&str>> = self.0.iter().map(ConfigError::table).collect();
+        let follows = |error: &ConfigError| {
+            let tables = error.depends_on();
+            wrong.iter().any(|wrong| wrong.map_or(!tables.is_empty(), |wrong| tables.contains(&wrong)))
+        };
+        let later: Vec<_> = later.0.into_iter().filter(|error| !follows(error)).collect();
+        self.0.extend(later);
     }
 
     pub(crate) fn into_result<T>(self, value: T) -> Result<T, ConfigError> {

@@ -13,6 +13,7 @@ use super::{key_path, place::Place};
 /// The merged configuration, to be shown. It has no secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
+    files: Vec<String>,
     tables: Vec<Table>,
 }
 
@@ -32,7 +33,7 @@ struct Line {
 }
 
 impl Listing {
-    pub(super) fn of(reading: &Reading<'_>, preset: Option<Preset>) -> Self {
+    pub(super) fn of(files: Vec<String>, reading: &Reading<'_>, preset: Option<Preset>) -> Self {
         let mut tables = Vec::new();
         for table in schema::table_names().into_iter().filter_map(schema::table) {
             let Some(ValueKind::Table(values)) = reading.tree().get(table.name).map(|value| &value.kind)
@@ -51,7 +52,7 @@ impl Listing {
                 }
             }
         }
-        Self { tables }
+        Self { files, tables }
     }
 }
 
@@ -164,11 +165,11 @@ fn quoted(text: &str) -> String {
 /// As TOML, with where each value came from in a comment.
 impl fmt::Display for Listing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (number, table) in self.tables.iter().enumerate() {
-            if number > 0 {
-                writeln!(f)?;
-            }
-            writeln!(f, "[{}]", table.name)?;
+        if !self.files.is_empty() {
+            writeln!(f, "# From {}, the environment, and the program.", self.files.join(", "))?;
+        }
+        for table in &self.tables {
+            writeln!(f, "\n[{}]", table.name)?;
             let assignment = |line: &Line| format!("{} = {}", line.key, line.value);
             let lengths = table.values.iter().map(|line| assignment(line).chars().count());
             let width = lengths.filter(|length| *length <= 60).max().unwrap_or_default();

@@ -156,6 +156,10 @@ impl Filler<'_> {
             undefined: unfit.undefined,
         };
         match (self.named(name, within, fillings).map_err(fault)?, default) {
+            // As in a shell, an empty variable is as good as none where there is a default.
+            (Some(found), Some(default)) if found.is_empty() && name.starts_with("env:") => {
+                self.text(default, within, fillings)
+            }
             (Some(found), _) => Ok(found),
             (None, Some(default)) => self.text(default, within, fillings),
             (None, None) => Err(fault(self.absent(name))),
@@ -192,6 +196,10 @@ impl Filler<'_> {
             nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default()
         };
         if let Some(variable) = name.strip_prefix("env:") {
+            if let Some((before, default)) = variable.split_once(':') {
+                let meant = format!("${{env:{before}:-{default}}}");
+                return format!("has no default, which stands behind `:-`; did you mean `{meant}`?").into();
+            }
             let suggestion = did_you_mean(nearest(variable, self.environment.keys().map(String::as_str)));
             return format!("has no default, and the environment has no variable `{variable}`{suggestion}")
                 .into();
@@ -200,6 +208,12 @@ impl Filler<'_> {
             let path = self.directory.join(path);
             let path = std::path::absolute(&path).unwrap_or(path);
             return format!("has no default, and there is no file `{}`", path.display()).into();
+        }
+        if self.environment.contains_key(name) {
+            let reason = format!(
+                "has no default, and the configuration has no key `{name}`; the environment has: did you mean `${{env:{name}}}`?"
+            );
+            return reason.into();
         }
         let mut known = Vec::new();
         keys(self.tree, &mut Vec::new(), &mut known);

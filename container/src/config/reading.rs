@@ -187,7 +187,10 @@ impl<'a> Reading<'a> {
         self.problem(ConfigError::Value {
             place: self.place(path),
             found: value::shown(path, value),
-            expected: "a table".to_owned(),
+            expected: match path {
+                ["destinations", _] => "a table, { queue = \"…\" } or { topic = \"…\" }".to_owned(),
+                _ => "a table".to_owned(),
+            },
         });
         None
     }
@@ -307,10 +310,23 @@ impl<'a> TableReader<'a> {
         read: impl FnOnce(&Value) -> Option<T>,
     ) -> Option<Setting<T>> {
         if !self.values.contains_key(key) {
-            self.reading
-                .problem(ConfigError::Missing { place: self.place(key), expected: self.expects(key, None) });
+            let mut expected = self.expects(key, None);
+            if let Some(other) = self.neighbour_with(key) {
+                expected.push_str(&format!("; did you mean `[{other}]`?"));
+            }
+            self.reading.problem(ConfigError::Missing { place: self.place(key), expected });
         }
         self.setting(key, read)
+    }
+
+    /// A table beside this one, of nearly the same name, that has the key: one that this was most likely meant to be part of.
+    fn neighbour_with(&self, key: &str) -> Option<String> {
+        let [table, name] = self.path.as_slice() else { return None };
+        let ValueKind::Table(all) = &self.reading.tree.get(*table)?.kind else { return None };
+        let has_key = |value: &Value| matches!(&value.kind, ValueKind::Table(keys) if keys.contains_key(key));
+        let others = all.iter().filter(|(other, value)| other != name && has_key(value));
+        nearest(name, others.map(|(other, _)| other.as_str()))
+            .map(|other| key_path::written(&[*table, &other]))
     }
 
     /// A table within this one.

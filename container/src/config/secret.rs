@@ -1,7 +1,8 @@
 //! What may be a secret, so that no error, log or listing shows it.
 //!
-//! A key or a variable is known by its name. What stands in a file that a placeholder names is always one, as that is what
-//! such files are for, and so is what the environment brings to a user's own bean, of which only the bean knows what it is.
+//! A key or a variable is known by its name, also where that is misspelt. What stands in a file that a placeholder names is
+//! always one, as that is what such files are for, and so is what the environment brings to a user's own bean, of which only
+//! the bean knows what it is.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -13,46 +14,61 @@ use super::origin::{self, Base, Filling};
 /// What is shown instead of a secret.
 pub(crate) const MASK: &str = "***";
 
-/// Words that make the name of a key or a variable that of a secret.
-const WORDS: [&str; 5] = ["password", "passwd", "secret", "token", "credential"];
+/// Words that make the name of a key or a variable that of a secret, wherever in it they stand.
+const WORDS: [&str; 6] = ["password", "passphrase", "passwd", "secret", "token", "credential"];
+/// As [`WORDS`], where they are words of their own.
+const SHORT_WORDS: [&str; 5] = ["pass", "pw", "pwd", "pin", "key"];
 
-/// Whether a key or a variable of this name holds a secret.
+/// Whether a key or a variable of this name holds a secret. Who misspells one does not want it shown either.
 pub(crate) fn is_name(name: &str) -> bool {
-    let name = name.to_lowercase();
-    WORDS.iter().any(|word| name.contains(word)) || name.ends_with("_key") || name.ends_with("-key")
+    let lower = name.to_lowercase();
+    if WORDS.iter().any(|word| lower.contains(word)) {
+        return true;
+    }
+    let words: Vec<&str> = lower.split(|character: char| !character.is_alphanumeric()).collect();
+    words.iter().any(|word| {
+        // Alone it may be the key of anything: of a map, of a message.
+        let is_short = SHORT_WORDS.contains(word) && (*word != "key" || words.len() > 1);
+        let is_like = |known: &&str| {
+            let slips = if known.len() > 6 { 2 } else { 1 };
+            word.len() + slips >= known.len() && strsim::osa_distance(word, known) <= slips
+        };
+        is_short || WORDS.iter().any(|known| is_like(&known))
+    })
 }
 
 /// Where a value is a secret, or may be one: what an error says instead of it, to follow "is". A table is shown by its name
 /// alone, so it is never one.
 ///
-/// What a variable sets by its own name is shown where its key is one of ours. What a placeholder names may be anything.
 pub(super) fn hidden(path: &[&str], value: &Value) -> Option<String> {
     if matches!(value.kind, ValueKind::Table(_)) {
         return None;
     }
     let sources = external(value);
     let origin = origin::of(value);
+    let is_variable_secret = |name: &str| is_of_a_bean(path) || is_name(name);
     let is_secret = path.iter().skip(1).any(|name| is_name(name))
         || origin.fillings.iter().any(|filling| match filling {
-            Filling::Variable(_) | Filling::File(_) => true,
-            Filling::Key(key) => is_name(key),
+            Filling::Variable(name) => is_variable_secret(name),
+            Filling::File(_) => true,
+            Filling::Key(key) => is_name(key) || key.starts_with("beans."),
         })
         || match origin.base {
-            Base::Variable(name) => is_of_a_bean(path) || is_name(name),
+            Base::Variable(name) => is_variable_secret(name),
             Base::Code | Base::File(_) => false,
         }
-        || has_secret_item(value);
+        || has_secret_item(path, value);
     is_secret.then(|| described(value, &sources).unwrap_or_else(|| format!("`{MASK}`, a secret")))
 }
 
 /// Whether a key is for a user's own bean to read.
 fn is_of_a_bean(path: &[&str]) -> bool {
-    path.first() == Some(&"beans") && path.get(2) != Some(&"type")
+    matches!(path, ["beans" | "message_converters", _, key, ..] if *key != "type")
 }
 
-fn has_secret_item(value: &Value) -> bool {
+fn has_secret_item(path: &[&str], value: &Value) -> bool {
     let ValueKind::Array(items) = &value.kind else { return false };
-    items.iter().any(|item| hidden(&[], item).is_some())
+    items.iter().any(|item| hidden(path, item).is_some())
 }
 
 /// What an error says instead of a value that comes from the environment or a file, wholly or in part, whatever its key.
@@ -177,10 +193,42 @@ mod tests {
 
     #[test]
     fn names_of_secrets_are_known() {
-        for name in ["password", "jms.password", "SMTP_PASSWORD", "clientSecret", "api_key", "access-token"] {
+        for name in [
+            "password",
+            "jms.password",
+            "SMTP_PASSWORD",
+            "clientSecret",
+            "api_key",
+            "access-token",
+            "pasword",
+            "jms.pasword",
+            "passwort",
+            "SMTP_PW",
+            "pin",
+            "secrte",
+            "credentails",
+        ] {
             assert!(is_name(name), "{name}");
         }
-        for name in ["url", "key", "keys", "monkey", "name", "user"] {
+        for name in [
+            "url",
+            "key",
+            "keys",
+            "monkey",
+            "name",
+            "user",
+            "sector",
+            "broken",
+            "message_converter",
+            "prefetch",
+            "memory_limit",
+            "concurrency",
+            "receive_timeout",
+            "client_id",
+            "queue",
+            "topic",
+            "persistent",
+        ] {
             assert!(!is_name(name), "{name}");
         }
     }

@@ -28,7 +28,7 @@ impl Source {
             let is_secret = path.iter().skip(1).any(|name| secret::is_name(name));
             let value = &text[position.value.clone()];
             if is_secret && !is_reference(value) {
-                masked.push((position.value.clone(), format!("\"{MASK}\"")));
+                masked.push((position.value.clone(), MASK.to_owned()));
             } else if value.starts_with(['"', '\'']) {
                 for password in secret::passwords(value) {
                     let start = position.value.start;
@@ -46,22 +46,19 @@ impl Source {
         let mut masked = Vec::new();
         let mut start = 0;
         for line in text.split_inclusive('\n') {
-            if let Some((key, value)) = line.split_once('=')
-                && secret::is_name(key.trim())
-            {
-                let value_start = start + key.len() + 1;
-                let quotes =
-                    ["\"\"\"", "'''"].into_iter().find(|quotes| value.trim_start().starts_with(quotes));
+            if let Some(value) = secret_on(line) {
+                let value_start = start + value;
+                let value = &text[value_start..];
+                let quotes = ["\"\"\"", "'''"].into_iter().find(|quotes| value.starts_with(quotes));
                 let length = match quotes {
                     // It goes on to its end, on whichever line that is.
                     Some(quotes) => {
-                        let opened = text[value_start..].find(quotes).map_or(0, |at| at + quotes.len());
-                        let behind = &text[value_start + opened..];
-                        opened + behind.find(quotes).unwrap_or(behind.len())
+                        quotes.len()
+                            + value[quotes.len()..].find(quotes).unwrap_or(value.len() - quotes.len())
                     }
-                    None => value.trim_end().len(),
+                    None => line[value_start - start..].trim_end().len(),
                 };
-                masked.push((value_start..value_start + length, format!(" {MASK}")));
+                masked.push((value_start..value_start + length, MASK.to_owned()));
             }
             start += line.len();
         }
@@ -140,6 +137,24 @@ impl Source {
         }
         before
     }
+}
+
+/// Where on a line the value of the first key begins that may be a secret's.
+fn secret_on(line: &str) -> Option<usize> {
+    let mut from = 0;
+    while let Some(equals) = line[from..].find('=').map(|at| from + at) {
+        let key = line[..equals].trim_end();
+        let begin = key.rfind(|character: char| !(character.is_alphanumeric() || "_-.".contains(character)));
+        let key = begin.map_or(key, |begin| {
+            key[begin..].trim_start_matches(|character: char| !character.is_alphanumeric())
+        });
+        let value = equals + 1;
+        if secret::is_name(key) {
+            return Some(value + (line[value..].len() - line[value..].trim_start().len()));
+        }
+        from = value;
+    }
+    None
 }
 
 /// Whether a value in quotes only says where a secret is to be had.
@@ -241,11 +256,11 @@ mod tests {
     fn secrets_on_the_line_are_masked_and_the_mark_moves_with_them() {
         assert_eq!(
             excerpt("[beans]\nm = { password = \"geheim\", port = \"x\" }", "\"x\""),
-            "\n    2 | m = { password = \"***\", port = \"x\" }\n      |                                ^^^"
+            "\n    2 | m = { password = ***, port = \"x\" }\n      |                              ^^^"
         );
         assert_eq!(
             excerpt("[beans]\nm = { password = \"geheim\", port = \"x\" }", "\"geheim\""),
-            "\n    2 | m = { password = \"***\", port = \"x\" }\n      |                  ^^^^^"
+            "\n    2 | m = { password = ***, port = \"x\" }\n      |                  ^^^"
         );
         assert_eq!(
             excerpt("[c]\nurl = \"tcp://u:pw@h?x=1\"", "x=1"),
