@@ -187,6 +187,23 @@ fn a_password_stays_the_text_that_it_is_and_finds_its_key() {
     assert_eq!(settings.read::<Mailer>().unwrap(), Mailer { password: "007".to_owned(), port: 25 });
 }
 
+#[test]
+fn a_list_of_a_bean_is_written_as_one_of_ours() {
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Settings {
+        tokens: Vec<String>,
+        ports: Vec<u16>,
+    }
+    for (tokens, ports) in [("[\"a\", \"b\"]", "[\"1\", \"2\"]"), ("a, b", "1,2")] {
+        let text = "[beans.b]\ntype = \"x\"\nports = \"${env:PORTS}\"";
+        let document = Document::from_text("config.toml", text).unwrap();
+        let document = document.with_environment([("CORRIERE__BEANS__B__TOKENS", tokens), ("PORTS", ports)]);
+        let settings = document.read(&[]).unwrap().beans.get("b").unwrap().settings.clone();
+        let expected = Settings { tokens: vec!["a".to_owned(), "b".to_owned()], ports: vec![1, 2] };
+        assert_eq!(settings.read::<Settings>().unwrap(), expected);
+    }
+}
+
 /// An empty value is an empty text: right for a text, refused where something else is expected.
 #[test]
 fn an_empty_value_is_an_empty_text() {

@@ -175,18 +175,21 @@ async fn an_option_of_a_url_is_not_shown_with_the_password_beside_it() {
 #[tokio::test]
 async fn what_is_wrong_with_a_beans_settings_is_said_without_its_values() {
     let cases = [
-        ("_port = \"many\"", "`_port` is a text; expected u16"),
+        ("_port = \"many\"", "`_port` is a text; expected a whole number, 0 or more (u16)"),
         (
             "_port = \"${env:PW}\"",
-            "`_port` is made of what the environment variable `PW` holds; expected u16",
+            "`_port` is made of what the environment variable `PW` holds; expected a whole number, 0 or more (u16)",
         ),
-        ("_port = 70000", "`_port` is a whole number that does not fit; expected u16"),
+        (
+            "_port = 70000",
+            "`_port` is a whole number that does not fit; expected a whole number, 0 or more (u16)",
+        ),
         ("_mode = \"odd\"", "`_mode` is none of those that there are; expected `plain`"),
         (
             "_mode = \"${env:PW}\"",
             "`_mode` is made of what the environment variable `PW` holds; expected `plain`",
         ),
-        ("_flag = \"perhaps\"", "`_flag` is a text; expected a boolean"),
+        ("_flag = \"perhaps\"", "`_flag` is a text; expected true or false"),
         (
             "_short = \"${env:PW}\"",
             "`_short` is made of what the environment variable `PW` holds; expected something else, which cannot be shown, \

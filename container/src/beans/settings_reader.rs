@@ -10,7 +10,7 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 
 use super::settings_error::SettingsError;
-use crate::config::{boolean, hidden_within};
+use crate::config::{boolean, hidden_within, list_of};
 
 /// A value of a bean's settings.
 pub(super) struct SettingsReader(Value);
@@ -167,6 +167,19 @@ impl<'de> Deserializer<'de> for SettingsReader {
         })
     }
 
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SettingsError> {
+        // What a variable or a placeholder brings is a text, which stands for a list as it does for the lists of ours.
+        self.read(|value| match &value.kind {
+            ValueKind::String(text) if hidden_within(&value).is_some() => match list_of(text) {
+                Some(items) => visitor.visit_seq(SeqDeserializer::new(
+                    items.into_iter().map(|item| Self(Value::new(None, item))),
+                )),
+                None => Err(SettingsError::invalid_type(unexpected(&value), &visitor)),
+            },
+            _ => Self(value).deserialize_any(visitor),
+        })
+    }
+
     numbers! {
         deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
@@ -176,7 +189,7 @@ impl<'de> Deserializer<'de> for SettingsReader {
     texts! { deserialize_char deserialize_str deserialize_string }
 
     forward_to_deserialize_any! {
-        bytes byte_buf unit unit_struct seq tuple tuple_struct map struct identifier ignored_any
+        bytes byte_buf unit unit_struct tuple tuple_struct map struct identifier ignored_any
     }
 }
 

@@ -23,7 +23,7 @@ const CHECK: &str = "CORRIERE_CHECK";
 
 /// The variable that names the profiles, with its value.
 pub(super) fn profiles(environment: &HashMap<String, String>) -> Option<(&str, &str)> {
-    let found = environment.iter().find(|(variable, _)| variable.to_uppercase() == PROFILE);
+    let found = environment.iter().find(|(variable, _)| variable.eq_ignore_ascii_case(PROFILE));
     found
         .map(|(variable, profiles)| (variable.as_str(), profiles.as_str()))
         .filter(|(_, profiles)| !profiles.is_empty())
@@ -34,7 +34,7 @@ pub(super) fn profiles(environment: &HashMap<String, String>) -> Option<(&str, &
 /// # Errors
 /// [`ConfigError::Value`] when the variable holds neither yes nor no.
 pub(super) fn asks_for_a_check(environment: &HashMap<String, String>) -> Result<bool, ConfigError> {
-    let found = environment.iter().find(|(variable, _)| variable.to_uppercase() == CHECK);
+    let found = environment.iter().find(|(variable, _)| variable.eq_ignore_ascii_case(CHECK));
     let Some((variable, value)) = found else { return Ok(false) };
     match value.trim().to_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Ok(true),
@@ -65,7 +65,8 @@ pub(super) fn overlay(
     variables.sort_unstable();
     let mut set: HashMap<Vec<String>, &str> = HashMap::new();
     for (variable, value) in variables {
-        let upper = variable.to_uppercase();
+        // By bytes, so that the places of its parts are those of the variable as it is.
+        let upper = variable.to_ascii_uppercase();
         if let Some(rest) = upper.strip_prefix(PREFIX) {
             let parts: Vec<&str> = rest.split("__").collect();
             match target(named, &parts, listeners) {
@@ -122,19 +123,19 @@ fn known_variables(named: &Map<String, Value>, listeners: &[&str], all: &mut Vec
             names.extend(listeners);
         }
         if table.shape == Shape::Single {
-            keys_of(format!("{PREFIX}{}", table.name), table.keys, all);
+            keys_of(&format!("{PREFIX}{}", table.name), table.keys, all);
         }
         for name in names {
-            keys_of(format!("{PREFIX}{}__{name}", table.name), table.keys, all);
+            keys_of(&format!("{PREFIX}{}__{name}", table.name), table.keys, all);
         }
     }
 }
 
-fn keys_of(prefix: String, keys: &[KeySchema], all: &mut Vec<String>) {
+fn keys_of(prefix: &str, keys: &[KeySchema], all: &mut Vec<String>) {
     for key in keys {
         let name = format!("{prefix}__{}", key.name);
         match key.kind {
-            Kind::Table(keys) => keys_of(name, keys, all),
+            Kind::Table(keys) => keys_of(&name, keys, all),
             _ => all.push(name.to_uppercase()),
         }
     }
@@ -185,7 +186,10 @@ fn target(tree: &Map<String, Value>, parts: &[&str], listeners: &[&str]) -> Resu
     // The longest match first: a name may hold two underscores itself.
     let found = (1..rest.len()).rev().find_map(|length| {
         let part = rest[..length].join("__");
-        names.iter().find(|name| same(name, &part)).map(|name| (*name, length))
+        // Written alike but for case and unusual characters, the one that is the same to the letter counts.
+        let mut alike = names.iter().filter(|name| same(name, &part));
+        let exact = names.iter().find(|name| name.eq_ignore_ascii_case(&part));
+        exact.or_else(|| alike.next()).map(|name| (*name, length))
     });
     let Some((name, length)) = found else {
         return Err(if rest.len() < 2 {
@@ -268,17 +272,17 @@ fn miss(what: &str, parts: &[&str], at: usize, known: &[&str]) -> Miss {
     Miss { at, reason, nearest }
 }
 
-/// A list: `["one", "two"]` as in the file, or `one, two`.
+/// A list: `["one", "two"]` as in the file, or `one, two`; `None` for what is begun as the first and is none.
+pub(crate) fn list_of(value: &str) -> Option<Vec<String>> {
+    if value.trim_start().starts_with('[') {
+        return serde_json::from_str(value).ok();
+    }
+    Some(value.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect())
+}
+
 fn list(origin: &str, value: &str) -> ValueKind {
-    let items: Vec<String> = if value.trim_start().starts_with('[') {
-        match serde_json::from_str(value) {
-            Ok(items) => items,
-            // Left as the text that it is, so that whoever reads a list refuses it with the place.
-            Err(_) => return value.into(),
-        }
-    } else {
-        value.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
-    };
+    // Else left as the text that it is, so that whoever reads a list refuses it with the place.
+    let Some(items) = list_of(value) else { return value.into() };
     let origin = origin.to_owned();
     ValueKind::Array(items.into_iter().map(|item| Value::new(Some(&origin), item)).collect())
 }

@@ -37,14 +37,13 @@ impl ConfigFile {
                 let named = named(Source::broken_file(text));
                 let mut problems = Problems::default();
                 let mut lines = Vec::new();
-                for error in errors {
-                    let range = error.span().unwrap_or_default();
-                    let (line, _) = named.source.line_and_column(range.start);
+                for fault in errors {
+                    let (line, _) = named.source.line_and_column(fault.range.start);
                     // What follows on the line of a fault is mostly that fault again.
                     if !lines.contains(&line) {
                         lines.push(line);
-                        let place = named.place(String::new(), Some(range));
-                        problems.push(ConfigError::Syntax { place, message: error.message().to_owned() });
+                        let place = named.place(String::new(), Some(fault.range));
+                        problems.push(ConfigError::Syntax { place, message: fault.message });
                     }
                 }
                 return Err(problems.into_error());

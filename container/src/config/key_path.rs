@@ -42,6 +42,7 @@ pub(super) fn written<S: AsRef<str>>(path: &[S]) -> String {
     path.iter()
         .map(|name| match name.as_ref() {
             name if plain(name) => name.to_owned(),
+            name if name.contains(['"', '\\']) && !name.contains('\'') => format!("'{name}'"),
             name => format!("\"{name}\""),
         })
         .collect::<Vec<_>>()

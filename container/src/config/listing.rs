@@ -100,10 +100,24 @@ impl Lister<'_> {
                     let may_be_secret = matches!(kind, Kind::Text(_) | Kind::Name(_) | Kind::List(_));
                     lines.extend(value.map(|value| self.line(table, within, value, may_be_secret)));
                 }
+                (_, None) if self.has_other_name(table, within) => {}
                 (_, None) => lines.extend(self.default(within, key)),
             }
             within.pop();
         }
+    }
+
+    /// Whether a key that is not there stands under the other name that the store has for it.
+    fn has_other_name(&self, table: &[&str], within: &[&str]) -> bool {
+        let inner =
+            |values: &'_ Map<String, Value>, name: &str| match values.get(name).map(|value| &value.kind) {
+                Some(ValueKind::Table(inner)) => Some(inner.clone()),
+                _ => None,
+            };
+        let store = inner(self.reading.tree(), "broker").and_then(|broker| inner(&broker, "store"));
+        table == ["broker"]
+            && within == ["sync_on_write"]
+            && store.is_some_and(|store| store.contains_key("sync_on_write"))
     }
 
     /// A key of the user's own, and those within it.
@@ -152,6 +166,12 @@ fn written(value: &Value) -> String {
         ValueKind::Array(items) => {
             let items: Vec<_> = items.iter().map(written).collect();
             format!("[{}]", items.join(", "))
+        }
+        ValueKind::Table(table) => {
+            let pair = |(name, value): (&String, &Value)| {
+                format!("{} = {}", key_path::written(&[name]), written(value))
+            };
+            format!("{{ {} }}", table.iter().map(pair).collect::<Vec<_>>().join(", "))
         }
         _ => value.to_string(),
     }

@@ -22,6 +22,7 @@ mod value;
 
 pub use destinations::{Destinations, UnknownDestination};
 pub use document::Document;
+pub(crate) use environment::list_of;
 pub use error::ConfigError;
 pub(crate) use error::{Problems, known_names, unknown_name};
 #[cfg(all(feature = "embedded", feature = "openwire"))]

@@ -57,14 +57,24 @@ struct Filler<'a> {
     directory: &'a Path,
 }
 
+/// Placeholders that may be filled for one value. It takes a configuration that is made to be large to have more.
+const MOST: usize = 1_000;
+/// So deep placeholders may stand in defaults, and keys for each other.
+const DEEPEST: usize = 32;
+
 /// What was filled into a text, without repetitions.
 #[derive(Default)]
-struct Fillings(Vec<Filling<'static>>);
+struct Fillings {
+    all: Vec<Filling<'static>>,
+    /// Placeholders so far.
+    count: usize,
+    depth: usize,
+}
 
 impl Fillings {
     fn note(&mut self, filling: Filling<'static>) {
-        if !self.0.contains(&filling) {
-            self.0.push(filling);
+        if !self.all.contains(&filling) {
+            self.all.push(filling);
         }
     }
 }
@@ -76,7 +86,7 @@ impl Filler<'_> {
                 let mut fillings = Fillings::default();
                 match self.text(text, &mut vec![path.clone()], &mut fillings) {
                     Ok(filled) => {
-                        let origin = origin::filled(value.origin(), &fillings.0);
+                        let origin = origin::filled(value.origin(), &fillings.all);
                         *value = Value::new(Some(&origin), filled);
                     }
                     Err(fault) => faults.push((path.clone(), fault)),
@@ -133,7 +143,19 @@ impl Filler<'_> {
                 reason: "has no closing brace".to_owned(),
                 undefined: None,
             })?;
+            fillings.count += 1;
+            fillings.depth += 1;
+            if fillings.count > MOST || fillings.depth > DEEPEST {
+                return Err(Fault {
+                    placeholder: rest[start..start + 2 + end + 1].chars().take(80).collect(),
+                    reason: format!(
+                        "is one of more than {MOST} in this value, or more than {DEEPEST} deep, counting those that they stand for"
+                    ),
+                    undefined: None,
+                });
+            }
             filled.push_str(&self.placeholder(&inside[..end], within, fillings)?);
+            fillings.depth -= 1;
             rest = &inside[end + 1..];
         }
         filled.push_str(rest);

@@ -27,14 +27,17 @@ impl Positions {
     ///
     /// # Errors
     /// All that makes the text no TOML.
-    pub(super) fn of(text: &str) -> Result<Self, Vec<Error>> {
+    pub(super) fn of(text: &str) -> Result<Self, Vec<TextFault>> {
         let (table, errors) = DeTable::parse_recoverable(text);
-        if !errors.is_empty() {
-            return Err(errors);
-        }
-        let mut positions = HashMap::new();
-        note(table.get_ref(), &mut Vec::new(), &mut positions);
-        Ok(Self(positions))
+        let fault = |error: Error| TextFault {
+            range: error.span().unwrap_or_default(),
+            message: error.message().to_owned(),
+        };
+        let faults = errors.into_iter().map(fault).collect();
+        let mut notes = Notes { positions: HashMap::new(), faults };
+        notes.table(table.get_ref(), &mut Vec::new());
+        let Notes { positions, faults } = notes;
+        if faults.is_empty() { Ok(Self(positions)) } else { Err(faults) }
     }
 
     /// The place of a key, or of the nearest table around it that has one, and whether it is the key's own.
@@ -51,33 +54,46 @@ impl Positions {
     }
 }
 
-fn note(table: &DeTable<'_>, path: &mut Vec<String>, positions: &mut HashMap<Vec<String>, Position>) {
-    for (key, value) in table {
-        path.push(key.get_ref().to_string());
-        note_value(&key.span(), value, path, positions);
-        path.pop();
-    }
+/// What makes a text no TOML, or none that can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TextFault {
+    pub(super) range: Range<usize>,
+    pub(super) message: String,
 }
 
-/// Notes a value; the items of a list are noted under their numbers.
-fn note_value(
-    key: &Range<usize>,
-    value: &Spanned<DeValue<'_>>,
-    path: &mut Vec<String>,
-    positions: &mut HashMap<Vec<String>, Position>,
-) {
-    let is_table = matches!(value.get_ref(), DeValue::Table(_));
-    positions.insert(path.clone(), Position { key: key.clone(), value: value.span(), is_table });
-    match value.get_ref() {
-        DeValue::Table(inner) => note(inner, path, positions),
-        DeValue::Array(items) => {
-            for (number, item) in items.iter().enumerate() {
-                path.push(number.to_string());
-                note_value(&item.span(), item, path, positions);
-                path.pop();
-            }
+struct Notes {
+    positions: HashMap<Vec<String>, Position>,
+    faults: Vec<TextFault>,
+}
+
+impl Notes {
+    fn table(&mut self, table: &DeTable<'_>, path: &mut Vec<String>) {
+        for (key, value) in table {
+            path.push(key.get_ref().to_string());
+            self.value(&key.span(), value, path);
+            path.pop();
         }
-        _ => {}
+    }
+
+    /// Notes a value; the items of a list are noted under their numbers.
+    fn value(&mut self, key: &Range<usize>, value: &Spanned<DeValue<'_>>, path: &mut Vec<String>) {
+        let is_table = matches!(value.get_ref(), DeValue::Table(_));
+        self.positions.insert(path.clone(), Position { key: key.clone(), value: value.span(), is_table });
+        match value.get_ref() {
+            DeValue::Table(inner) => self.table(inner, path),
+            DeValue::Array(items) => {
+                for (number, item) in items.iter().enumerate() {
+                    path.push(number.to_string());
+                    self.value(&item.span(), item, path);
+                    path.pop();
+                }
+            }
+            DeValue::Integer(number) if i64::from_str_radix(number.as_str(), number.radix()).is_err() => {
+                let message = "the number is too large; expected one of 64 bits".to_owned();
+                self.faults.push(TextFault { range: value.span(), message });
+            }
+            _ => {}
+        }
     }
 }
 

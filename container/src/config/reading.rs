@@ -86,7 +86,11 @@ impl<'a> Reading<'a> {
 
     /// Where the value of a key stands, or its table if it is not there.
     pub(super) fn place(&self, path: &[&str]) -> Place {
-        self.place_of(path, false)
+        let place = self.place_of(path, false);
+        match self.value(path) {
+            Some(value) => place.noting(self.notes(value)),
+            None => place,
+        }
     }
 
     /// Where a key itself stands.
@@ -113,7 +117,7 @@ impl<'a> Reading<'a> {
             None => self.place_in(self.files.first(), path, key, is_key),
         };
         let Some(value) = value else { return place };
-        place.hiding(secret::hidden(path, value)).noting(self.notes(value))
+        place.hiding(secret::hidden(path, value))
     }
 
     fn place_in(&self, file: Option<&ConfigFile>, path: &[&str], key: String, is_key: bool) -> Place {
@@ -133,7 +137,8 @@ impl<'a> Reading<'a> {
             Filling::Key(key) => {
                 let path = key_path::parse(key).unwrap_or_default();
                 let path: Vec<&str> = path.iter().map(String::as_str).collect();
-                format!("filled from {}", self.place(&path))
+                // Without what its own placeholders stand for, which is among these.
+                format!("filled from {}", self.place_of(&path, false))
             }
         };
         origin::of(value).fillings.iter().map(note).collect()

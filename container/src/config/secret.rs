@@ -25,16 +25,35 @@ pub(crate) fn is_name(name: &str) -> bool {
     if WORDS.iter().any(|word| lower.contains(word)) {
         return true;
     }
-    let words: Vec<&str> = lower.split(|character: char| !character.is_alphanumeric()).collect();
-    words.iter().any(|word| {
+    let words = words(name);
+    words.iter().map(String::as_str).any(|word| {
         // Alone it may be the key of anything: of a map, of a message.
-        let is_short = SHORT_WORDS.contains(word) && (*word != "key" || words.len() > 1);
+        let is_short = SHORT_WORDS.contains(&word) && (word != "key" || words.len() > 1);
         let is_like = |known: &&str| {
             let slips = if known.len() > 6 { 2 } else { 1 };
             word.len() + slips >= known.len() && strsim::osa_distance(word, known) <= slips
         };
-        is_short || WORDS.iter().any(|known| is_like(&known))
+        is_short || WORDS.iter().any(is_like)
     })
+}
+
+/// The words of a name, in small letters: `apiKey` has two.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_lower = false;
+    for character in name.chars() {
+        if !character.is_alphanumeric() || character.is_uppercase() && was_lower {
+            words.push(String::new());
+        }
+        if character.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(character.to_lowercase());
+        }
+        was_lower = character.is_lowercase() || character.is_numeric();
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// Where a value is a secret, or may be one: what an error says instead of it, to follow "is". A table is shown by its name
@@ -67,8 +86,17 @@ fn is_of_a_bean(path: &[&str]) -> bool {
 }
 
 fn has_secret_item(path: &[&str], value: &Value) -> bool {
-    let ValueKind::Array(items) = &value.kind else { return false };
-    items.iter().any(|item| hidden(path, item).is_some())
+    match &value.kind {
+        ValueKind::Array(items) => items.iter().any(|item| match &item.kind {
+            ValueKind::Table(_) => has_secret_item(path, item),
+            _ => hidden(path, item).is_some(),
+        }),
+        ValueKind::Table(table) => table.iter().any(|(name, inner)| {
+            let path = [path, &[name.as_str()]].concat();
+            hidden(&path, inner).is_some() || has_secret_item(&path, inner)
+        }),
+        _ => false,
+    }
 }
 
 /// What an error says instead of a value that comes from the environment or a file, wholly or in part, whatever its key.
@@ -96,38 +124,53 @@ pub(crate) fn without_passwords(text: &str) -> Cow<'_, str> {
 /// The passwords of a URL, in their order: that before an `@`, and those of options.
 pub(super) fn passwords(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let Some(authority) = text.find("://").map(|at| at + 3).or_else(|| text.find(':').map(|at| at + 1))
-    else {
-        return found;
-    };
-    let options = text.find('?').map_or(text.len(), |at| at + 1);
-    let address = &text[authority..options.max(authority)];
-    // A password may hold an `@` itself, so the last one counts.
-    if let Some(end) = address.rfind('@')
-        && let Some(start) = address[..end].find(':')
-    {
-        found.push(authority + start + 1..authority + end);
+    let mut authorities: Vec<usize> = text.match_indices("://").map(|(at, _)| at + 3).collect();
+    if authorities.is_empty() {
+        authorities.extend(text.find(':').map(|at| at + 1));
     }
-    let mut at = options;
-    for option in text[options..].split('&') {
-        if let Some((name, value)) = option.split_once('=')
-            && is_name(name)
+    for (number, start) in authorities.iter().enumerate() {
+        // A composite one has commas between its addresses.
+        let until =
+            authorities.get(number + 1).map_or(text.len(), |next| text[..*next].rfind(',').unwrap_or(*next));
+        let address = &text[*start..until.max(*start)];
+        let address = address.split(['"', '\'']).next().unwrap_or_default();
+        // A password may hold an `@` itself, so the last one counts, and a `?`, so that is no end.
+        if let Some(end) = address.rfind('@')
+            && let Some(colon) = address[..end].find(':')
         {
-            let start = at + name.len() + 1;
-            found.push(start..start + value.trim_end_matches(['"', '\'']).len());
+            found.push(start + colon + 1..start + end);
         }
-        at += option.len() + 1;
     }
+    for (equals, _) in text.match_indices('=') {
+        let is_no_name = |character: char| !(character.is_alphanumeric() || "_-.".contains(character));
+        let name = text[..equals].rsplit(is_no_name).next().unwrap_or_default();
+        let start = equals + 1;
+        // It may hold whatever else stands in a URL.
+        let end = text[start..].find(['&', '"', '\'']).map_or(text.len(), |end| start + end);
+        let is_known = found.iter().any(|other: &Range<usize>| start < other.end && other.start < end);
+        if is_name(name) && !is_known {
+            found.push(start..end);
+        }
+    }
+    found.sort_unstable_by_key(|password| password.start);
     found
 }
 
 /// A placeholder in the value of a key, without what it has by default where that is a secret.
 pub(super) fn without_default(path: &[String], placeholder: String) -> String {
-    let is_secret = path.iter().skip(1).any(|name| is_name(name));
-    match placeholder.split_once(":-") {
-        Some((name, _)) if is_secret => format!("{name}:-{MASK}}}"),
-        _ => placeholder,
+    if !path.iter().skip(1).any(|name| is_name(name)) || is_reference(&placeholder) {
+        return placeholder;
     }
+    match placeholder.split_once(":-") {
+        Some((name, _)) if is_reference(&format!("{name}}}")) => format!("{name}:-{MASK}}}"),
+        _ => format!("${{{MASK}"),
+    }
+}
+
+/// Whether a text only says where a secret is to be had.
+pub(super) fn is_reference(text: &str) -> bool {
+    let inner = text.strip_prefix("${").and_then(|inner| inner.strip_suffix('}'));
+    inner.is_some_and(|inner| !inner.contains(['{', '}', '$']) && !inner.contains(":-"))
 }
 
 /// Something outside of the configuration's own files that is in a value.
@@ -201,6 +244,8 @@ mod tests {
             "api_key",
             "access-token",
             "pasword",
+            "apiKey",
+            "mailPwd",
             "jms.pasword",
             "passwort",
             "SMTP_PW",

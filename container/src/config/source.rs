@@ -1,5 +1,6 @@
 //! The texts that a configuration is made of, and how errors show a part of one.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::fmt;
 use std::ops::Range;
@@ -27,7 +28,7 @@ impl Source {
         for (path, position) in positions.iter().filter(|(_, position)| !position.is_table) {
             let is_secret = path.iter().skip(1).any(|name| secret::is_name(name));
             let value = &text[position.value.clone()];
-            if is_secret && !is_reference(value) {
+            if is_secret && !secret::is_reference(value.trim_matches(['"', '\''])) {
                 masked.push((position.value.clone(), MASK.to_owned()));
             } else if value.starts_with(['"', '\'']) {
                 for password in secret::passwords(value) {
@@ -41,42 +42,41 @@ impl Source {
         Self { text: text.to_owned(), has_lines: true, masked }
     }
 
-    /// A text that is no TOML, of which the values of secrets can only be guessed.
+    /// A text that is no TOML. What is a secret in it can only be guessed, so no text in quotes is shown.
     pub(super) fn broken_file(text: &str) -> Self {
-        let mut masked = Vec::new();
+        let mut masked: Vec<(Range<usize>, String)> = Vec::new();
+        // The three quotes of a text that has begun on a line before.
+        let mut open: Option<&str> = None;
         let mut start = 0;
         for line in text.split_inclusive('\n') {
-            if let Some(value) = secret_on(line) {
-                let value_start = start + value;
-                let value = &text[value_start..];
-                let quotes = ["\"\"\"", "'''"].into_iter().find(|quotes| value.starts_with(quotes));
-                let length = match quotes {
-                    // It goes on to its end, on whichever line that is.
-                    Some(quotes) => {
-                        quotes.len()
-                            + value[quotes.len()..].find(quotes).unwrap_or(value.len() - quotes.len())
-                    }
-                    None => line[value_start - start..].trim_end().len(),
+            let end = start + line.trim_end().len();
+            let mut at = start;
+            while at < end {
+                let (begin, quotes) = match (open, opening_quotes(&text[at..end])) {
+                    (Some(quotes), _) => (at, quotes),
+                    (None, Some((offset, quotes))) => (at + offset + quotes.len(), quotes),
+                    (None, None) => break,
                 };
-                masked.push((value_start..value_start + length, MASK.to_owned()));
+                let closing = text[begin..end].find(quotes).map(|at| begin + at);
+                masked.push((begin..closing.unwrap_or(end), MASK.to_owned()));
+                open = (closing.is_none() && quotes.len() == 3).then_some(quotes);
+                at = closing.map_or(end, |closing| closing + quotes.len());
+            }
+            if let Some(value) = secret_on(line)
+                && start + value < end
+            {
+                masked.push((start + value..end, MASK.to_owned()));
             }
             start += line.len();
         }
+        masked.sort_unstable_by_key(|(range, _)| (range.start, Reverse(range.end)));
         Self { text: text.to_owned(), has_lines: true, masked }
     }
 
     /// An environment variable with what it holds, and the part of it that is the value.
     pub(super) fn variable(name: &str, value: &str, is_secret: bool) -> (Self, Range<usize>) {
         let shown = if is_secret { MASK.to_owned() } else { secret::without_passwords(value).into_owned() };
-        let mut text = format!("{name}=");
-        for character in shown.chars() {
-            if character.is_control() {
-                // Otherwise whoever sets a variable could write lines of a log.
-                text.extend(character.escape_default());
-            } else {
-                text.push(character);
-            }
-        }
+        let text = format!("{name}={}", printable(&shown));
         let range = name.len() + 1..text.len();
         (Self { text, has_lines: false, masked: Vec::new() }, range)
     }
@@ -139,6 +139,13 @@ impl Source {
     }
 }
 
+/// The quotes with which the next text on a line begins, and where.
+fn opening_quotes(line: &str) -> Option<(usize, &'static str)> {
+    let at = line.find(['"', '\''])?;
+    let all = ["\"\"\"", "'''", "\"", "'"];
+    all.into_iter().find(|quotes| line[at..].starts_with(quotes)).map(|quotes| (at, quotes))
+}
+
 /// Where on a line the value of the first key begins that may be a secret's.
 fn secret_on(line: &str) -> Option<usize> {
     let mut from = 0;
@@ -157,11 +164,20 @@ fn secret_on(line: &str) -> Option<usize> {
     None
 }
 
-/// Whether a value in quotes only says where a secret is to be had.
-fn is_reference(value: &str) -> bool {
-    let value = value.trim_matches(['"', '\'']);
-    let inner = value.strip_prefix("${").and_then(|inner| inner.strip_suffix('}'));
-    inner.is_some_and(|inner| !inner.contains(['}', '$']) && !inner.contains(":-"))
+/// A text without control characters, with which whoever sets a variable could write lines of a log, or to a terminal.
+pub(super) fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return text.into();
+    }
+    let mut printable = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            printable.extend(character.escape_default());
+        } else {
+            printable.push(character);
+        }
+    }
+    printable.into()
 }
 
 /// A line with a mark under the characters `from..to`, cut where it is long.
@@ -207,10 +223,17 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// What of it is `text`, where it is in there.
+    /// What of it is `text`, where it is in there and no part of a longer word.
     pub(super) fn within(&self, text: &str) -> Self {
-        let found = self.source.text.get(self.range.clone()).and_then(|part| part.find(text));
-        match found.filter(|_| !text.is_empty()) {
+        let whole = self.source.text.get(self.range.clone()).unwrap_or_default();
+        let is_part_of_word = |character: char| character.is_alphanumeric() || "_-.".contains(character);
+        let found = whole.match_indices(text).map(|(at, _)| at).filter(|at| {
+            let before = whole[..*at].chars().next_back().filter(|_| text.starts_with(is_part_of_word));
+            let behind = whole[at + text.len()..].chars().next().filter(|_| text.ends_with(is_part_of_word));
+            !before.is_some_and(is_part_of_word) && !behind.is_some_and(is_part_of_word)
+        });
+        // In a URL, the host may have the name that an option has behind it.
+        match found.last().filter(|_| !text.is_empty()) {
             Some(at) => {
                 let start = self.range.start + at;
                 Self { source: Arc::clone(&self.source), range: start..start + text.len() }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use config::{Value, ValueKind};
 
 use super::secret;
+use super::source::printable;
 
 /// A value as an error shows it, to follow "is"; `path` is its key.
 pub(super) fn shown(path: &[&str], value: &Value) -> String {
@@ -14,7 +15,7 @@ pub(super) fn shown(path: &[&str], value: &Value) -> String {
     }
     match &value.kind {
         ValueKind::Nil => "nothing".to_owned(),
-        ValueKind::String(text) => format!("\"{}\"", secret::without_passwords(text)),
+        ValueKind::String(text) => format!("\"{}\"", printable(&secret::without_passwords(text))),
         ValueKind::Table(_) => "a table".to_owned(),
         ValueKind::Array(items) if items.len() <= 3 => {
             let items: Vec<_> = items.iter().map(|item| shown(path, item).replace('`', "")).collect();
