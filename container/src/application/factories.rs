@@ -20,6 +20,14 @@ pub(super) fn factories(
 ) -> Vec<(String, ConnectionFactory)> {
     let mut factories = parts.factories.to_vec();
     for (name, table) in configuration.connection_factories.iter() {
+        if table.url.value.trim().is_empty() {
+            problems.push(ConfigError::Value {
+                place: table.url.place.clone(),
+                found: "empty".to_owned(),
+                expected: "the URL of a broker, such as \"vm://local\"".to_owned(),
+            });
+            continue;
+        }
         let url = &table.url_with_options();
         let made = match parts.url {
             Some(instead) => {
@@ -36,16 +44,7 @@ pub(super) fn factories(
                     Err(error) => problems.push(error),
                 }
             }
-            Err(source) => {
-                let expected = || format!("the URL of a broker, such as \"vm://local\"{}", fault(&source));
-                let place = option(&source)
-                    .map_or_else(|| table.url.place.clone(), |name| table.url.place.within(name));
-                let error = place.error(expected, |place| ConfigError::ConnectionFactory {
-                    place,
-                    source: Box::new(source.clone()),
-                });
-                problems.push(error);
-            }
+            Err(source) => refuse(table, url, source, problems),
         }
     }
     if parts.factories.is_empty() && configuration.connection_factories.names().next().is_none() {
@@ -62,6 +61,38 @@ pub(super) fn factories(
         }
     }
     factories
+}
+
+/// Says what is wrong with the URL of a table, all of its options included.
+fn refuse(table: &ConnectionFactoryTable, url: &str, source: Error, problems: &mut Problems) {
+    let mut rest = url.to_owned();
+    let mut source = source;
+    loop {
+        let expected = || format!("the URL of a broker, such as \"vm://local\"{}", fault(&source));
+        let name = option(&source).map(str::to_owned);
+        let place =
+            name.as_ref().map_or_else(|| table.url.place.clone(), |name| table.url.place.within(name));
+        problems.push(place.error(expected, |place| ConfigError::ConnectionFactory {
+            place,
+            source: Box::new(source.clone()),
+        }));
+        // An address that is none says nothing of its options.
+        let Some(shorter) = name.and_then(|name| without_option(&rest, &name)) else { return };
+        rest = shorter;
+        match ConnectionFactory::from_url(&rest) {
+            Ok(_) => return,
+            Err(next) => source = next,
+        }
+    }
+}
+
+/// A URL without an option; `None` where it has no such option.
+fn without_option(url: &str, name: &str) -> Option<String> {
+    let (address, options) = url.split_once('?')?;
+    let all: Vec<_> = options.split('&').collect();
+    let others: Vec<_> =
+        all.iter().filter(|option| option.split('=').next() != Some(name)).copied().collect();
+    (others.len() < all.len()).then(|| format!("{address}?{}", others.join("&")))
 }
 
 /// Refuses a scheme that nobody serves, and an address that is none of its scheme. Whether a broker of this process runs is
@@ -155,6 +186,9 @@ pub(super) fn check_reachable(
 /// What is wrong with a URL, without anything that stands in it.
 fn fault(error: &Error) -> String {
     match error {
+        Error::Url(UrlError::Options(UrlOptionError::Unknown { nearest: Some(nearest), .. })) => {
+            format!(", whose options are known; for one that is not, did you mean `{nearest}`?")
+        }
         Error::Url(UrlError::Options(UrlOptionError::Unknown { .. })) => {
             ", whose options are known; one is not".to_owned()
         }
