@@ -1,5 +1,6 @@
 //! What can be wrong with a configuration.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use thiserror::Error;
@@ -276,8 +277,8 @@ const REFERRED_TO: [&str; 6] =
     ["beans", "broker", "connection_factories", "listener_containers", "message_converters", "templates"];
 
 impl ConfigError {
-    /// The table that is wrong; `None` where names may be missing from any.
-    fn table(&self) -> Option<&str> {
+    /// The key that is wrong; `None` where names may be missing from any table.
+    fn key(&self) -> Option<&str> {
         let place = match self {
             Self::Value { place, .. }
             | Self::Missing { place, .. }
@@ -287,16 +288,21 @@ impl ConfigError {
             Self::UnknownKey { place, .. } if place.key().contains('.') => place,
             _ => return None,
         };
-        place.key().split('.').next()
+        Some(place.key())
     }
 
-    /// The tables in which something that is wrong can make this one a mistake.
-    fn depends_on(&self) -> &'static [&'static str] {
-        match self {
+    /// Whether it may only follow from what is wrong with this key, or, without one, from names that are missing.
+    fn may_follow_from(&self, wrong: Option<&str>) -> bool {
+        let tables: &[&str] = match self {
             Self::UnknownName { .. } | Self::NoConnectionFactory { .. } | Self::Wiring(_) => &REFERRED_TO,
             Self::UnknownDestination { .. } => &["destinations"],
-            _ => &[],
-        }
+            Self::ConnectionFactory { place, .. } => {
+                let table = |key: &str| key.rsplit_once('.').map(|(table, _)| table.to_owned());
+                return wrong.is_some_and(|wrong| table(wrong) == table(place.key()));
+            }
+            _ => return false,
+        };
+        wrong.is_none_or(|wrong| tables.iter().any(|table| wrong.split('.').next() == Some(table)))
     }
 
     /// The errors one by one.
@@ -323,11 +329,8 @@ impl Problems {
 
     /// Adds what was found later, but for what may only follow from what is wrong already.
     pub(crate) fn add_later(&mut self, later: Self) {
-        let wrong: Vec<Option<&str>> = self.0.iter().map(ConfigError::table).collect();
-        let follows = |error: &ConfigError| {
-            let tables = error.depends_on();
-            wrong.iter().any(|wrong| wrong.map_or(!tables.is_empty(), |wrong| tables.contains(&wrong)))
-        };
+        let wrong: Vec<Option<&str>> = self.0.iter().map(ConfigError::key).collect();
+        let follows = |error: &ConfigError| wrong.iter().any(|wrong| error.may_follow_from(*wrong));
         let later: Vec<_> = later.0.into_iter().filter(|error| !follows(error)).collect();
         self.0.extend(later);
     }
@@ -338,6 +341,9 @@ impl Problems {
 
     /// All of them as one.
     pub(super) fn into_error(mut self) -> ConfigError {
+        // What is said of a container is found with each of its listeners.
+        let mut said = HashSet::new();
+        self.0.retain(|error| said.insert(error.to_string()));
         if self.0.len() == 1 { self.0.remove(0) } else { ConfigError::Several(self.0) }
     }
 }
