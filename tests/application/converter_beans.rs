@@ -155,7 +155,7 @@ async fn what_is_wrong_with_a_converter_is_told_before_it_is_made() {
         ),
         (
             "[message_converters.c]\ntype = \"text\"\nloud = true\n",
-            "`message_converters.c` (config.toml:3:1): the bean could not be made: the key `loud` is not known: this \
+            "`message_converters.c.loud` (config.toml:5:1): the bean could not be made: the key `loud` is not known: this \
              type takes no settings",
         ),
         (

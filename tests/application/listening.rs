@@ -102,7 +102,7 @@ async fn an_address_of_an_environment_variable_is_named_with_the_variable() {
 async fn what_is_wrong_with_an_address_from_the_environment_is_said_without_it() {
     let document = Document::from_text(
         "config.toml",
-        "[broker]\nname = \"unseen-address\"\nlisten = ['${env:ADDRESS}']",
+        "[broker]\nname = \"unseen-address\"\nlisten = ['${env:ADDRESS_SECRET}']",
     )
     .unwrap();
     let port = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -127,7 +127,7 @@ async fn what_is_wrong_with_an_address_from_the_environment_is_said_without_it()
             "; option `maximumConnections` should be a number of connections above 0",
         ),
     ] {
-        let document = document.clone().with_environment([("ADDRESS", value.as_str())]);
+        let document = document.clone().with_environment([("ADDRESS_SECRET", value.as_str())]);
         let said = refused(Application::from_document(document).listeners([])).await;
         assert!(said[0].contains("holds; ") && said[0].contains(part), "{}", said[0]);
         assert!(!said[0].contains(&value) && !said[0].contains("many"), "{}", said[0]);
