@@ -160,7 +160,7 @@ async fn what_is_wrong_with_a_converter_is_told_before_it_is_made() {
         ),
         (
             "[beans.d]\ntype = \"dictionary\"\nmark = \"\"\n[message_converters.c]\ntype = \"shouting\"\ntimes = \"often\"\n",
-            "`message_converters.c` (config.toml:6:1): the bean could not be made: `times` is a text; expected usize",
+            "`message_converters.c.times` (config.toml:8:9): the bean could not be made: `times` is a text; expected a whole number, 0 or more (usize)",
         ),
         (
             "[beans.d]\ntype = \"dictionary\"\nmark = \"\"\n[templates.t]\nmessage_converter = \"d\"\n",
