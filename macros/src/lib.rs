@@ -81,7 +81,7 @@ pub fn jms_listener(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// | key | value |
 /// | --- | --- |
 /// | `type` | what `[beans.NAME] type = "…"` gives |
-/// | `close` | a method that takes `&self`, async or not, and returns nothing or a `Result`. `Application::stop` calls it when the listeners have stopped, in the reverse order of making. What fails, panics or takes too long is logged |
+/// | `close` | a method that takes `&self`, async or not, and returns nothing or a `Result`. `Application::stop` calls it when the listeners have stopped, in the reverse order of making. One that is not async has a thread of its own and may block. What fails, panics or takes too long is logged, and not waited for |
 ///
 /// Arguments, in any order:
 ///

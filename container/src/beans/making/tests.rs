@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 use proptest::prelude::*;
 
 use super::*;
-use crate::beans::{Bean, BeanOwner, BeanRequest, Need, NeededFor, Node, wire};
+use crate::beans::{Bean, BeanOwner, BeanRequest, CloseKind, Need, NeededFor, Node, wire};
 
 const TIME: Duration = Duration::from_secs(20);
 
@@ -50,7 +50,7 @@ fn recipe(name: &str, end: End, log: &Log) -> Recipe {
                 End::Never => pending().await,
             }
             let bean = Bean::new(Noted { name: made, log, _needed: needed });
-            Ok(MadeBean::new(bean.clone()).closed_by(bean, |bean| {
+            Ok(MadeBean::new(bean.clone()).closed_by(bean, CloseKind::Async, |bean| {
                 Box::pin(async move {
                     bean.log.lock().unwrap().push(format!("close {}", bean.name));
                     Ok(())
