@@ -69,7 +69,7 @@ fn recipe(name: &str, end: End, log: &Log) -> Recipe {
 fn wiring(count: usize, edges: &HashSet<(usize, usize)>) -> Result<Wiring, usize> {
     let needs = |from: usize| {
         let to = edges.iter().filter(move |edge| edge.0 == from).map(|edge| Need {
-            needed_for: NeededFor::Key("next"),
+            needed_for: NeededFor::Argument { name: None, number: 1 },
             request: BeanRequest::of::<Noted>(),
             name: Some(edge.1.to_string()),
         });
