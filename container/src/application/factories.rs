@@ -56,7 +56,12 @@ impl NamedFactory {
                 (None, None) => "default".to_owned(),
             };
             if let Some(value) = value {
-                listing.set_default(&["connection_factories", &self.name], &["prefetch", key], value, origin);
+                listing.set_default(
+                    &["connection_factories", &self.name],
+                    &["prefetch", key],
+                    &value,
+                    &origin,
+                );
             }
         }
     }

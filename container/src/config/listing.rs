@@ -58,12 +58,12 @@ impl Listing {
     }
 
     /// Corrects what holds for a key that the configuration does not say, and why, where more than the schema is known.
-    pub(crate) fn set_default(&mut self, table: &[&str], key: &[&str], value: String, origin: String) {
+    pub(crate) fn set_default(&mut self, table: &[&str], key: &[&str], value: &str, origin: &str) {
         let (table, key) = (key_path::written(table), key_path::written(key));
         let table = self.tables.iter_mut().find(|found| found.name == table);
         let lines = table.into_iter().flat_map(|table| &mut table.values);
         for line in lines.filter(|line| line.is_default && line.key == key) {
-            (line.value, line.origin) = (value.clone(), origin.clone());
+            (line.value, line.origin) = (value.to_owned(), origin.to_owned());
         }
     }
 }
