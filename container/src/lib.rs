@@ -17,8 +17,9 @@ pub mod __private {
     pub use crate::application::run_main;
     pub use crate::beans::{
         ArgumentProbe, Bean, BeanArgument, BeanBuildError, BeanConstructor, BeanRequest, BeanSettings,
-        BeanType, BeanWay, ChosenBeanWay, Closed, ClosedAtOnce, Closing, ConstructorArgument,
+        BeanType, BeanWay, ChosenBeanWay, CloseProbe, Closed, ClosedAtOnce, Closing, ConstructorArgument,
         ConstructorOutput, ConverterProbe, IntoBean, MadeBean, NoBean, NoConfiguration, NoConverter,
+        NotAsync,
     };
     pub use crate::listener::{
         Acknowledge, BoxFuture, ChosenKind, ChosenWay, Concurrency, FromDelivery, IntoOutcome, Invocation,

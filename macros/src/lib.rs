@@ -61,27 +61,54 @@ pub fn jms_listener(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// It stands on an `impl` block with the constructor `new`, or on a function that returns the bean; either may be async, and
 /// the start of the application awaits it. It returns the bean or a `Result` of it, whose error stops the start.
 ///
+/// A bean with a configuration, whose constructor may fail:
+///
 /// ```ignore
 /// // Ignored because this crate stands below the face that the example imports.
+/// use corriere::prelude::*;
+///
 /// #[derive(Deserialize)]
 /// #[serde(deny_unknown_fields)]
 /// struct MailerConfig { url: String }
 ///
-/// #[corriere::bean(type = "smtp_mailer", close = "close")]
-/// impl Mailer {
-///     fn new(config: MailerConfig, emails: Bean<JmsTemplate>) -> Result<Self, MailerError> { /* … */ }
+/// struct Mailer { url: Url }
 ///
-///     async fn close(&self) -> Result<(), MailerError> { /* … */ }
+/// #[corriere::bean(type = "smtp_mailer")] // [beans.mailer] type = "smtp_mailer", url = "smtp://localhost"
+/// impl Mailer {
+///     fn new(config: MailerConfig) -> Result<Self, ParseError> {
+///         Ok(Self { url: config.url.parse()? })
+///     }
+/// }
+/// ```
+///
+/// One that is made by an async function, needs another bean, and is closed:
+///
+/// ```ignore
+/// // Ignored for the same reason.
+/// #[corriere::bean(type = "outbox", close = "close")] // [beans.outbox] type = "outbox", table = "mails"
+/// async fn open_outbox(config: OutboxConfig, mailer: Bean<Mailer>) -> Result<Outbox, OutboxError> {
+///     Outbox::open(&config.table, mailer).await
 /// }
 ///
-/// #[corriere::bean(type = "postgres", close = "close")]
-/// async fn connect(config: PoolConfig) -> Result<Pool, PoolError> { /* … */ }
+/// impl Outbox {
+///     async fn close(&self) -> Result<(), OutboxError> { /* … */ }
+/// }
+/// ```
+///
+/// A running application gives a bean as it is asked for, by its name or by its type. A type that is `Clone` can be had as a
+/// copy, any type as `Bean<T>`, which is the bean itself and derefs to it:
+///
+/// ```ignore
+/// // Ignored for the same reason.
+/// let orders: JmsTemplate = app.bean("order_template")?; // a copy
+/// let mailer: Bean<Mailer> = app.bean("mailer")?;        // `Mailer` is not `Clone`
+/// let outbox: Bean<Outbox> = app.bean_of()?;             // the only bean of its type
 /// ```
 ///
 /// | key | value |
 /// | --- | --- |
 /// | `type` | what `[beans.NAME] type = "…"` gives |
-/// | `close` | a method that takes `&self`, async or not, and returns nothing or a `Result`. `Application::stop` calls it when the listeners have stopped, in the reverse order of making. What fails, panics or takes too long is logged |
+/// | `close` | a method that takes `&self`, async or not, and returns nothing or a `Result`. `Application::stop` calls it when the listeners have stopped, in the reverse order of making. One that is not async has a thread of its own and may block. What fails, panics or takes too long is logged, and not waited for |
 ///
 /// Arguments, in any order:
 ///
@@ -100,7 +127,6 @@ pub fn jms_listener(arguments: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// A constructor that is not async runs where the start does, and should not block for long. As for a blocking listener,
 /// clippy's `needless_pass_by_value` (pedantic) wants a function that only reads its arguments to borrow them.
-///
 #[proc_macro_attribute]
 pub fn bean(arguments: TokenStream, item: TokenStream) -> TokenStream {
     bean::expand(arguments.into(), &item.into()).into()

@@ -200,6 +200,64 @@ async fn a_bean_that_never_closes_ends_neither_the_stop_nor_the_others() {
     assert_eq!(log.told(), ["close two", "close one", "drop two", "drop one"]);
 }
 
+/// Closed by a method that blocks until the test lets it go on.
+struct Stubborn {
+    log: Bean<Log>,
+    end: Bean<Mutex<std::sync::mpsc::Receiver<()>>>,
+}
+
+#[corriere::bean(type = "stubborn", close = "close")]
+impl Stubborn {
+    fn new(log: Bean<Log>, end: Bean<Mutex<std::sync::mpsc::Receiver<()>>>) -> Self {
+        Self { log, end }
+    }
+
+    fn close(&self) {
+        self.log.add("begin", "to close");
+        let _ = self.end.lock().unwrap().recv_timeout(HANG);
+        self.log.add("end", "to close");
+    }
+}
+
+#[tokio::test]
+async fn a_bean_whose_closing_blocks_ends_neither_the_stop_nor_the_others() {
+    let log = Log::default();
+    let text = "[broker]\nname = \"blocks-to-close\"\n[listener_containers.default]\nshutdown_timeout = \"10ms\"\n\
+                [beans.one]\ntype = \"tracked\"\nname = \"one\"\n[beans.two]\ntype = \"stubborn\"\n";
+    let (free, end) = std::sync::mpsc::channel::<()>();
+    let app = application(text).bean(log.clone()).bean(Mutex::new(end)).listeners([is_idle::DEF]);
+    let app = app.start().await.unwrap();
+    log.told();
+    // In a runtime of one thread nothing else would happen meanwhile, a signal included.
+    timeout(HANG, app.stop()).await.unwrap();
+    assert_eq!(log.told(), ["begin to close", "close one", "drop one"]);
+    drop(free);
+}
+
+/// Closed by a method that panics.
+struct Slams(bool);
+
+#[corriere::bean(type = "slams", close = "close")]
+impl Slams {
+    fn new() -> Self {
+        Self(false)
+    }
+
+    fn close(&self) {
+        assert!(self.0, "badly");
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_a_method_that_blocks_keeps_no_other_bean_from_being_closed() {
+    let log = Log::default();
+    let text = "[beans.one]\ntype = \"tracked\"\nname = \"one\"\n[beans.two]\ntype = \"slams\"\n";
+    let app = application(text).bean(log.clone()).listeners([]).start().await.unwrap();
+    log.told();
+    assert!(app.stop().await.is_clean());
+    assert_eq!(log.told(), ["close one", "drop one"]);
+}
+
 /// Told when a run has begun; the run ends with the process.
 #[derive(Debug, Default)]
 struct Gate(Notify);

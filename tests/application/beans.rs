@@ -89,7 +89,7 @@ async fn what_keeps_a_bean_from_being_made_stops_the_start() {
             "[beans.m]\ntype = \"mailr\"",
             "`beans.m.type` (config.toml:2:8): there is no bean type `mailr`; did you mean `mailer`?; there is: `archive`, \
              `cautious`, `counter`, `dictionary`, `first_half`, `fragile`, `mailer`, `noted`, `second_half`, `shouting`, \
-             `station`, `tracked`, `twin`, `upper`",
+             `slams`, `station`, `stubborn`, `tracked`, `twin`, `upper`",
         ),
         (
             "[beans.m]\ntype = \"mailer\"\nurl = \"http://x\"",

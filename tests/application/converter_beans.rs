@@ -142,10 +142,22 @@ async fn a_converter_of_the_program_is_found_by_its_name() {
     assert_eq!(seen.body(), &Body::Text(Some("HELLO".into())));
 }
 
+#[test]
+fn a_converter_that_is_needed_is_marked_where_its_key_stands() {
+    let table = "[message_converters.loud]\ntype = \"shouting\"\ntimes = 3\n";
+    let broker = "[broker]\nname = \"marked\"\n";
+    for key in ["[templates.t]\n", "[listener_containers.default]\n", "[listeners.on_word]\n"] {
+        let text = format!("{broker}{table}{key}message_converter = \"loud\"\n");
+        let said = application(&text).listeners([on_word::DEF]).check().unwrap_err().to_string();
+        assert!(said.contains("its `message_converter` (config.toml:7:21)"), "{said}");
+        assert!(said.contains("7 | message_converter = \"loud\""), "{said}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_wrong_with_a_converter_is_told_before_it_is_made() {
     const BROKER: &str = "[broker]\nname = \"converter-beans\"\n";
-    let listener = "listener `on_word` needs `message_converters.loud` (config.toml:3:1) for its `message_converter`, \
+    let listener = "listener `on_word` needs `message_converters.loud` (config.toml:3:1) for its `message_converter` (config.toml:7:21), \
                     which needs a bean of the type `application::converter_beans::Dictionary` for its argument `dictionary`, \
                     and there is none; add `[beans.NAME]` with `type = \"dictionary\"`";
     let cases = [

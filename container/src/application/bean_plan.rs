@@ -5,6 +5,7 @@ use std::sync::Arc;
 use corriere_core::ConnectionFactory;
 use corriere_templates::{ConverterType, JmsTemplate, JmsTemplateBuilder, MessageConverter};
 
+use super::PlannedBean;
 use super::type_names::{check_type_name, converter_types};
 use crate::beans::{
     Bean, BeanBuildError, BeanConstructor, BeanName, BeanOwner, BeanRequest, BeanSettings, BeanType, Beans,
@@ -33,16 +34,16 @@ impl GivenBean {
 pub(super) enum PlannedConverter {
     /// It is there.
     Made(Arc<dyn MessageConverter>),
-    /// A bean that is still to be made, by its name.
-    Bean(String),
+    /// A bean that is still to be made, by its name, and what asks for it.
+    Bean(Setting<String>),
 }
 
 /// The need for the message converter of this name.
-pub(super) fn converter_need(name: &str) -> Need {
+pub(super) fn converter_need(named: &Setting<String>) -> Need {
     Need {
-        needed_for: NeededFor::Key("message_converter"),
+        needed_for: NeededFor::Key { name: "message_converter", place: named.place.clone() },
         request: BeanRequest::of::<dyn MessageConverter>(),
-        name: Some(name.to_owned()),
+        name: Some(named.value.clone()),
     }
 }
 
@@ -58,12 +59,19 @@ pub(super) struct PlannedTemplate {
 pub(super) struct WiredBeans {
     recipes: Vec<Recipe>,
     wiring: Wiring,
+    /// In the order in which they are made.
+    described: Vec<PlannedBean>,
 }
 
 impl WiredBeans {
     /// Makes them; see [`make`].
     pub(super) async fn make(self, time: std::time::Duration) -> Result<Beans, ConfigError> {
         make(self.recipes, &self.wiring, time).await
+    }
+
+    /// All of them, in the order in which they are made.
+    pub(super) fn described(self) -> Vec<PlannedBean> {
+        self.described
     }
 }
 
@@ -88,7 +96,7 @@ impl BeanPlan {
         self.add(&given.name, owner, given.bean.meets().collect(), Vec::new(), Some(source));
     }
 
-    /// A connection factory: `place` is that of its table, if it has one, and `None` stands for one whose error is said.
+    /// A connection factory: `place` is where the configuration has it, and `None` stands for one whose error is said.
     pub(super) fn add_factory(
         &mut self,
         name: &str,
@@ -105,8 +113,8 @@ impl BeanPlan {
     /// A template; `None` stands for one whose error is said.
     pub(super) fn add_template(&mut self, name: &str, place: Place, template: Option<PlannedTemplate>) {
         let needs = match &template {
-            Some(PlannedTemplate { converter: PlannedConverter::Bean(name), .. }) => {
-                vec![converter_need(name)]
+            Some(PlannedTemplate { converter: PlannedConverter::Bean(named), .. }) => {
+                vec![converter_need(named)]
             }
             _ => Vec::new(),
         };
@@ -188,7 +196,12 @@ impl BeanPlan {
         match wire(&self.nodes, users) {
             Ok(wiring) => {
                 let recipes = self.recipes.into_iter().collect::<Option<Vec<_>>>()?;
-                Some(WiredBeans { recipes, wiring })
+                let ordered = wiring.order.iter().filter_map(|index| self.nodes.get(*index));
+                let described = ordered.map(|node| PlannedBean {
+                    name: node.name.to_string(),
+                    type_name: node.meets.first().map_or("", |own| (own.type_name)()),
+                });
+                Some(WiredBeans { described: described.collect(), recipes, wiring })
             }
             Err(errors) => {
                 for error in errors {

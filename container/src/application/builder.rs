@@ -8,6 +8,7 @@ use corriere_core::{Clock, ConnectionFactory};
 use corriere_templates::MessageConverter;
 
 use super::bean_plan::GivenBean;
+use super::factories::NamedFactory;
 use super::plan::{Parts, Plan, PlannedListener};
 use super::{Application, Check, Error, broker, check, factories, time_to_close};
 use crate::beans::{Bean, Beans, MadeBean, name_of_type};
@@ -129,17 +130,19 @@ impl ApplicationBuilder {
         self
     }
 
-    /// Checks all that can be checked without making a bean or a connection, and answers with the merged configuration and
-    /// the listeners, and what holds for each.
+    /// Checks all that can be checked without making a bean or a connection, and answers with the merged configuration,
+    /// the listeners with what holds for each, and the beans.
     ///
     /// # Errors
     /// All that is wrong with the configuration or what it names.
     pub fn check(&self) -> Result<Check, ConfigError> {
-        let (read, plan) = self.plan()?;
-        let configuration = self.document.list(&self.listener_ids())?;
-        let without_effect = read.without_effect.iter().map(ToString::to_string);
-        let remarks = plan.remarks.iter().map(ToString::to_string).chain(without_effect).collect();
-        Ok(Check { configuration, listeners: plan.listeners, remarks })
+        let (read, Plan { factories, beans, listeners, remarks }) = self.plan()?;
+        let mut configuration = self.document.list(&self.listener_ids())?;
+        for factory in &factories {
+            factory.correct(&mut configuration, &read);
+        }
+        let connection_factories = factories.iter().map(NamedFactory::described).collect();
+        Ok(Check { configuration, listeners, connection_factories, beans: beans.described(), remarks })
     }
 
     /// Starts the broker, if there is one, then makes the beans, then starts the listeners.
@@ -157,20 +160,20 @@ impl ApplicationBuilder {
     /// [`Error::OnlyChecked`].
     pub async fn start(mut self) -> Result<Application, Error> {
         if self.document.asks_for_a_check()? {
-            let check = self.check()?;
+            let checked = self.check();
+            check::note(&checked);
             // Whoever closes the pipe has read enough.
-            _ = writeln!(std::io::stdout(), "{check}");
-            check::note_right();
+            _ = writeln!(std::io::stdout(), "{}", checked?);
             return Err(Error::OnlyChecked);
         }
         let (configuration, plan) = self.plan()?;
         // From here on the plan has them, so that they go in their order.
         self.beans.clear();
+        for remark in &plan.remarks {
+            remark.log();
+        }
         let broker = match &configuration.broker {
             Some(table) if self.url.is_none() => {
-                for key in &configuration.without_effect {
-                    tracing::info!("{key}");
-                }
                 Some(broker::Embedded::start(table, self.clock.clone()).await?)
             }
             _ => None,
@@ -180,9 +183,6 @@ impl ApplicationBuilder {
         let embedded = configuration.broker.as_ref().filter(|_| broker.is_some()).map(|table| &*table.name);
         let own = self.url.as_deref().and_then(factories::vm_name).or(embedded);
 
-        for remark in &plan.remarks {
-            remark.log();
-        }
         let Plan { beans, mut listeners, .. } = plan;
         let time_to_close = time_to_close(&listeners);
         let beans = Arc::new(beans.make(time_to_close).await?);

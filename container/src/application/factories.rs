@@ -7,18 +7,75 @@ use corriere_core::provider::{ProviderScheme, provider_for};
 use corriere_core::url_option::UrlOptionError;
 use corriere_core::{ConnectionFactory, Error};
 
+use super::PlannedFactory;
 use super::plan::Parts;
 use crate::config::{
-    ConfigError, Configuration, ConnectionFactoryTable, Place, Problems, Setting, unknown_name,
+    ConfigError, Configuration, ConnectionFactoryTable, Listing, MASK, Place, Preset, Problems, Setting,
+    unknown_name, without_passwords,
 };
+
+/// A connection factory of an application.
+#[derive(Clone, Debug)]
+pub(super) struct NamedFactory {
+    pub(super) name: String,
+    pub(super) factory: ConnectionFactory,
+    /// Where the configuration has its URL; `None` for one that the program brings, whatever the configuration has under
+    /// its name.
+    pub(super) place: Option<Place>,
+}
+
+impl NamedFactory {
+    /// What a check shows of it.
+    pub(super) fn described(&self) -> PlannedFactory {
+        let url = match &self.place {
+            Some(place) if place.hidden().is_some() => MASK.to_owned(),
+            _ => without_passwords(self.factory.url()).into_owned(),
+        };
+        PlannedFactory { name: self.name.clone(), url }
+    }
+
+    /// Tells a listing what really holds for its consumers, which depends on where its URL leads and what that says.
+    pub(super) fn correct(&self, listing: &mut Listing, configuration: &Configuration) {
+        let table = configuration.connection_factories.get(&self.name);
+        let Some(table) = table.filter(|_| self.place.is_some()) else { return };
+        let (address, options) = table.url.value.split_once('?').unwrap_or((&table.url.value, ""));
+        let preset = preset_of(address, configuration);
+        let prefetch = |scheme: &str| {
+            let any = format!("{scheme}://any").parse().ok();
+            any.map(|any| self.factory.prefetch(&any).to_string())
+        };
+        let bounded = Some(self.factory.has_bounded_extension().to_string());
+        for (key, option, value) in [
+            ("queue", "jms.prefetchPolicy.queuePrefetch", prefetch("queue")),
+            ("topic", "jms.prefetchPolicy.topicPrefetch", prefetch("topic")),
+            ("bounded_extension", "jms.prefetchPolicy.boundedExtension", bounded),
+        ] {
+            let origin = match (saying(options, option), preset) {
+                (Some(said), _) => format!("the option `{said}` of `url`"),
+                (None, Some(preset)) => format!("default of the preset `{}`", preset.name()),
+                (None, None) => "default".to_owned(),
+            };
+            if let Some(value) = value {
+                listing.set_default(
+                    &["connection_factories", &self.name],
+                    &["prefetch", key],
+                    &value,
+                    &origin,
+                );
+            }
+        }
+    }
+}
 
 /// Those that the program brings, and those of the configuration.
 pub(super) fn factories(
     configuration: &Configuration,
     parts: &Parts<'_>,
     problems: &mut Problems,
-) -> Vec<(String, ConnectionFactory)> {
-    let mut factories = parts.factories.to_vec();
+) -> Vec<NamedFactory> {
+    let given = parts.factories.iter().cloned();
+    let mut factories: Vec<_> =
+        given.map(|(name, factory)| NamedFactory { name, factory, place: None }).collect();
     for (name, table) in configuration.connection_factories.iter() {
         if table.url.value.trim().is_empty() {
             problems.push(ConfigError::Value {
@@ -40,7 +97,11 @@ pub(super) fn factories(
             Ok(factory) => {
                 let checked = if parts.url.is_some() { Ok(()) } else { check_address(&factory, table) };
                 match checked {
-                    Ok(()) => factories.push((name.to_owned(), factory)),
+                    Ok(()) => factories.push(NamedFactory {
+                        name: name.to_owned(),
+                        factory,
+                        place: Some(table.url.place.clone()),
+                    }),
                     Err(error) => problems.push(error),
                 }
             }
@@ -52,7 +113,10 @@ pub(super) fn factories(
         let broker = configuration.broker.as_ref().map(|broker| format!("vm://{}", broker.name));
         let url = parts.url.map(str::to_owned).or(broker);
         match url.map(|url| ConnectionFactory::from_url(&with_preset(&url, configuration))) {
-            Some(Ok(factory)) => factories.push(("default".to_owned(), factory)),
+            Some(Ok(factory)) => {
+                let place = Some(Place::in_code("connection_factories.default"));
+                factories.push(NamedFactory { name: "default".to_owned(), factory, place });
+            }
             Some(Err(source)) => {
                 let place = Place::in_code("broker.name");
                 problems.push(ConfigError::ConnectionFactory { place, source: Box::new(source) });
@@ -133,16 +197,25 @@ fn option(error: &Error) -> Option<&str> {
 /// and does not say it itself.
 fn with_preset<'a>(url: &'a str, configuration: &Configuration) -> Cow<'a, str> {
     let (address, options) = url.split_once('?').unwrap_or((url, ""));
-    let own = configuration.broker.as_ref().filter(|broker| vm_name(address) == Some(broker.name.as_str()));
-    let Some(preset) = own.and_then(|broker| broker.preset) else { return url.into() };
-    let says = |name: &str| options.split('&').any(|option| option.split('=').next() == Some(name));
+    let Some(preset) = preset_of(address, configuration) else { return url.into() };
     let mut all: Vec<String> =
         options.split('&').filter(|option| !option.is_empty()).map(str::to_owned).collect();
-    let says_all = says("jms.prefetchPolicy.all");
-    let is_said = |name: &str| says(name) || says_all && name.ends_with("Prefetch");
-    let missing = preset.prefetch().into_iter().filter(|(name, _)| !is_said(name));
+    let missing = preset.prefetch().into_iter().filter(|(name, _)| saying(options, name).is_none());
     all.extend(missing.map(|(name, value)| format!("{name}={value}")));
     format!("{address}?{}", all.join("&")).into()
+}
+
+/// The preset of the application's own broker, where an address leads to that.
+fn preset_of(address: &str, configuration: &Configuration) -> Option<Preset> {
+    let own = configuration.broker.as_ref().filter(|broker| vm_name(address) == Some(broker.name.as_str()));
+    own.and_then(|broker| broker.preset)
+}
+
+/// Which of the options of a URL says what this one means: itself, or that for both prefetches.
+fn saying<'a>(options: &str, option: &'a str) -> Option<&'a str> {
+    let says = |name: &str| options.split('&').any(|option| option.split('=').next() == Some(name));
+    let both = option.ends_with("Prefetch").then_some("jms.prefetchPolicy.all");
+    std::iter::once(option).chain(both).find(|name| says(name))
 }
 
 /// The name of the broker of this process that a URL means, if it means one.
@@ -156,18 +229,17 @@ pub(super) fn vm_name(url: &str) -> Option<&str> {
 #[cfg(feature = "embedded")]
 pub(super) fn check_reachable(
     configuration: &Configuration,
-    factories: &[(String, ConnectionFactory)],
+    factories: &[NamedFactory],
     problems: &mut Problems,
 ) {
     let mut running = corriere_broker::Broker::running();
     running.extend(configuration.broker.as_ref().map(|broker| broker.name.clone()));
-    for (name, factory) in factories {
+    for NamedFactory { name, factory, place } in factories {
         if let Some(broker) = vm_name(factory.url())
             && !running.iter().any(|running| running == broker)
         {
-            let table = configuration.connection_factories.get(name);
             let key = || Place::in_code(format!("connection_factories.{name}"));
-            let place = table.map_or_else(key, |table| table.url.place.clone());
+            let place = place.clone().unwrap_or_else(key);
             let named = Setting { value: broker.to_owned(), place };
             problems.push(unknown_name("broker in this process", &named, running.clone()));
         }
@@ -178,7 +250,7 @@ pub(super) fn check_reachable(
 #[cfg(not(feature = "embedded"))]
 pub(super) fn check_reachable(
     _configuration: &Configuration,
-    _factories: &[(String, ConnectionFactory)],
+    _factories: &[NamedFactory],
     _problems: &mut Problems,
 ) {
 }

@@ -24,9 +24,9 @@ use broker::Failure;
 #[cfg(feature = "embedded")]
 pub(crate) use broker::{journal_options, settings as broker_settings};
 pub use builder::ApplicationBuilder;
-pub use check::Check;
+pub use check::{Check, PlannedBean, PlannedFactory};
 pub use error::Error;
-pub use plan::PlannedListener;
+pub use plan::{PlannedListener, Remark};
 #[doc(hidden)]
 pub use runtime::run_main;
 use shutdown::Signals;
@@ -141,8 +141,9 @@ impl Application {
         &self.containers
     }
 
-    /// Runs until Ctrl-C or SIGTERM, then stops as [`Application::stop`] does. A second signal stops at once. When the
-    /// embedded broker fails, because it cannot write any more, it stops as well, with that error.
+    /// Runs until Ctrl-C or SIGTERM, then stops as [`Application::stop`] does. A second signal stops at once; one of the
+    /// same kind within half a second is taken for the first one, which some supervisors send to a process and then to its
+    /// group. When the embedded broker fails, because it cannot write any more, it stops as well, with that error.
     ///
     /// Dropping the future drops the application.
     ///

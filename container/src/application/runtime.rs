@@ -13,8 +13,8 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::check;
 
-/// Runs a program's async `main` to its end, in a runtime of several threads, its log on standard error. A start that was only
-/// a check, and found nothing wrong, is a good end.
+/// Runs a program's async `main` to its end, in a runtime of several threads, its log on standard error. Where its starts were
+/// only checks, the exit code is theirs: a good end when none of them found anything wrong.
 ///
 /// # Panics
 /// When the operating system gives no threads for the runtime.
@@ -27,7 +27,8 @@ pub fn run_main<F: Future<Output: Termination>>(main: F) -> ExitCode {
     let output = runtime.block_on(main);
     // The application has had its time to stop; a blocking call that never returns must not keep the process.
     runtime.shutdown_timeout(Duration::from_secs(1));
-    if check::was_right() { ExitCode::SUCCESS } else { output.report() }
+    // Where starts were checks, `main` cannot know of all that they found, and says at most one error of it.
+    check::exit_code().unwrap_or_else(|| output.report())
 }
 
 fn log_to_standard_error() {

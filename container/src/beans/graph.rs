@@ -78,7 +78,7 @@ pub(crate) fn wire(nodes: &[Node], users: &[User]) -> Result<Wiring, Vec<WiringE
             .map(|bean_type| bean_type.name)
             .collect();
         bean_types.sort_unstable();
-        let path = paths.to(owner, need.needed_for);
+        let path = paths.to(owner, need.needed_for.clone());
         WiringError::Missing { path, type_name, bean_types }
     }));
     let needs: Vec<Vec<_>> = needs.into_iter().map(|found| found.into_iter().flatten().collect()).collect();
@@ -144,7 +144,7 @@ impl<'a> Wirer<'a> {
             Choice::Several(names) => {
                 self.errors.push(WiringError::Ambiguous {
                     owner: owner.clone(),
-                    needed_for: need.needed_for,
+                    needed_for: need.needed_for.clone(),
                     type_name: (need.request.type_name)(),
                     names,
                 });
@@ -161,7 +161,7 @@ impl<'a> Wirer<'a> {
             known.dedup();
             self.errors.push(WiringError::NoSuchName {
                 owner: owner.clone(),
-                needed_for: need.needed_for,
+                needed_for: need.needed_for.clone(),
                 name: name.to_owned(),
                 type_name: (need.request.type_name)(),
                 nearest: nearest(name, known.iter().map(String::as_str)),
@@ -172,7 +172,7 @@ impl<'a> Wirer<'a> {
         if !node.is_guess && !node.meets.contains(&need.request) {
             self.errors.push(WiringError::OtherType {
                 owner: owner.clone(),
-                needed_for: need.needed_for,
+                needed_for: need.needed_for.clone(),
                 name: name.to_owned(),
                 expected: (need.request.type_name)(),
                 found: node.meets.first().map_or("something else", |own| (own.type_name)()),
@@ -231,7 +231,7 @@ fn needing<'a>(
 }
 
 fn step(owner: &BeanOwner, need: &Need) -> WiringStep {
-    WiringStep { owner: owner.clone(), needed_for: need.needed_for }
+    WiringStep { owner: owner.clone(), needed_for: need.needed_for.clone() }
 }
 
 /// How far a bean has come.

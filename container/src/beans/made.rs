@@ -5,7 +5,8 @@ use std::fmt;
 
 use corriere_templates::MessageConverter;
 
-use super::{Bean, BeanRequest, CloseError};
+use super::closing::Closer;
+use super::{Bean, BeanRequest, CloseKind, Closed};
 use crate::listener::BoxFuture;
 
 /// A bean that was made, in every form in which it can be asked for.
@@ -14,7 +15,7 @@ pub struct MadeBean {
     forms: Vec<Form>,
     /// Borrows the value within the first form, which needs the type that only the constructor knows.
     value: fn(&dyn Any) -> Option<&dyn Any>,
-    close: Option<Close>,
+    closer: Option<Closer>,
 }
 
 struct Form {
@@ -23,20 +24,18 @@ struct Form {
     bean: Box<dyn Any + Send + Sync>,
 }
 
-type Close = Box<dyn Fn() -> BoxFuture<'static, Result<(), CloseError>> + Send + Sync>;
-
 impl MadeBean {
     /// A bean of this type and no other.
     pub fn new<T: Send + Sync + 'static>(bean: Bean<T>) -> Self {
         let form = Form { request: BeanRequest::of::<T>(), bean: Box::new(bean) };
-        Self { type_name: type_name::<T>(), forms: vec![form], value: value::<T>, close: None }
+        Self { type_name: type_name::<T>(), forms: vec![form], value: value::<T>, closer: None }
     }
 
     /// A message converter of which nothing else is known.
     pub fn converter(converter: Bean<dyn MessageConverter>) -> Self {
         let request = BeanRequest::of::<dyn MessageConverter>();
         let form = Form { request, bean: Box::new(converter) };
-        Self { type_name: (request.type_name)(), forms: vec![form], value: |_| None, close: None }
+        Self { type_name: (request.type_name)(), forms: vec![form], value: |_| None, closer: None }
     }
 
     /// The same, which is a message converter as well.
@@ -51,9 +50,10 @@ impl MadeBean {
     pub fn closed_by<T: Send + Sync + 'static>(
         mut self,
         bean: Bean<T>,
-        close: fn(Bean<T>) -> BoxFuture<'static, Result<(), CloseError>>,
+        kind: CloseKind,
+        close: fn(Bean<T>) -> BoxFuture<'static, Closed>,
     ) -> Self {
-        self.close = Some(Box::new(move || close(bean.clone())));
+        self.closer = Some(Closer::new(bean, kind, close));
         self
     }
 
@@ -79,9 +79,9 @@ impl MadeBean {
         shared.or_else(|| values.find_map(|value| value.downcast_ref::<T>())).cloned()
     }
 
-    /// Begins to close it, if its type says how.
-    pub(super) fn close(&self) -> Option<&Close> {
-        self.close.as_ref()
+    /// Closes it, if its type says how.
+    pub(super) fn closer(&self) -> Option<&Closer> {
+        self.closer.as_ref()
     }
 }
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 pub use argument::BeanArgument;
 pub use bean_type::{AsConverter, BeanType, ConverterProbe, NoConverter};
-pub use closing::{CloseError, Closed, ClosedAtOnce, Closing, IntoClosed};
+pub use closing::{CloseError, CloseKind, CloseProbe, Closed, ClosedAtOnce, Closing, IntoClosed, NotAsync};
 pub use constructor::{
     ArgumentBeans, ArgumentProbe, BeanConstructor, BeanWay, ChosenBeanWay, ConstructorArgument,
     ConstructorOutput, IntoBean, NoBean, NoConfiguration, via,

@@ -5,12 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use corriere_core::panic::{catch_panic, caught};
+use corriere_core::panic::caught;
 use tokio::time::{Instant, timeout};
 
 use super::argument::{Choice, choose};
-use super::{Bean, BeanArgument, BeanError, Closed, MadeBean};
-use crate::listener::BoxFuture;
+use super::{Bean, BeanArgument, BeanError, MadeBean};
 
 /// The name of a bean.
 pub type BeanName = Arc<str>;
@@ -141,10 +140,10 @@ impl Beans {
     pub(crate) async fn close(&self, time: Duration) {
         let end = Instant::now() + time;
         for Entry { name, bean } in self.entries.iter().rev() {
-            let Some(close) = bean.close() else { continue };
+            let Some(closer) = bean.closer() else { continue };
             let left = end.saturating_duration_since(Instant::now()).max(GRACE);
             let type_name = bean.type_name();
-            match timeout(left, catch_panic::<BoxFuture<'static, Closed>>(close)).await {
+            match timeout(left, closer.close()).await {
                 Ok(Ok(Ok(()))) => tracing::debug!(bean = %name, type_name, "closed a bean"),
                 Ok(Ok(Err(error))) => {
                     tracing::error!(bean = %name, type_name, error, "a bean was not closed in order");

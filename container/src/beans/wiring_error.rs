@@ -7,7 +7,7 @@ use corriere_templates::{JmsTemplate, MessageConverter};
 use thiserror::Error;
 
 use super::BeanRequest;
-use crate::config::{Place, known_names};
+use crate::config::{Origin, Place, known_names};
 
 /// What is wrong with how beans need each other, told before any of them is made.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -94,23 +94,19 @@ pub enum WiringError {
 impl WiringError {
     /// What stands at the places of the configuration that it names, to follow it.
     pub(crate) fn excerpts(&self) -> String {
-        let of_steps = |path: &[WiringStep]| path.iter().map(|step| step.owner.clone()).collect();
-        let owners: Vec<_> = match self {
-            Self::Cycle { path } | Self::Missing { path, .. } => of_steps(path),
-            Self::Ambiguous { owner, .. }
-            | Self::NoSuchName { owner, .. }
-            | Self::OtherType { owner, .. } => {
-                vec![owner.clone()]
+        let places: Vec<_> = match self {
+            Self::Cycle { path } | Self::Missing { path, .. } => path
+                .iter()
+                .filter_map(|step| step.needed_for.place().or_else(|| step.owner.place()))
+                .collect(),
+            Self::Ambiguous { owner, needed_for, .. }
+            | Self::NoSuchName { owner, needed_for, .. }
+            | Self::OtherType { owner, needed_for, .. } => {
+                needed_for.place().or_else(|| owner.place()).into_iter().collect()
             }
-            Self::SameName { owners, .. } => owners.clone(),
+            Self::SameName { owners, .. } => owners.iter().filter_map(BeanOwner::place).collect(),
         };
-        let excerpts = owners.iter().map(|owner| match owner {
-            BeanOwner::Configuration(place) => place.excerpt().to_string(),
-            BeanOwner::Program { .. } | BeanOwner::NamedAfterType { .. } | BeanOwner::Listener { .. } => {
-                String::new()
-            }
-        });
-        excerpts.collect()
+        places.into_iter().map(|place| place.excerpt().to_string()).collect()
     }
 }
 
@@ -137,6 +133,16 @@ pub enum BeanOwner {
     },
 }
 
+impl BeanOwner {
+    /// Where it stands in the configuration.
+    fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Configuration(place) => Some(place),
+            Self::Program { .. } | Self::NamedAfterType { .. } | Self::Listener { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for BeanOwner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -151,7 +157,7 @@ impl fmt::Display for BeanOwner {
 }
 
 /// What somebody needs a bean for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NeededFor {
     /// An argument of a constructor or of a listener.
@@ -162,15 +168,28 @@ pub enum NeededFor {
         number: usize,
     },
     /// A key of the configuration.
-    Key(&'static str),
+    Key {
+        /// Its name.
+        name: &'static str,
+        /// Where it stands, which for a listener may be in the table of its container.
+        place: Place,
+    },
 }
 
 impl NeededFor {
     /// The name of the argument.
-    pub(super) fn argument(self) -> Option<&'static str> {
+    pub(super) fn argument(&self) -> Option<&'static str> {
         match self {
-            Self::Argument { name, .. } => name,
-            Self::Key(_) => None,
+            Self::Argument { name, .. } => *name,
+            Self::Key { .. } => None,
+        }
+    }
+
+    /// Where it stands in the configuration.
+    fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Argument { .. } => None,
+            Self::Key { place, .. } => Some(place),
         }
     }
 }
@@ -180,7 +199,10 @@ impl fmt::Display for NeededFor {
         match self {
             Self::Argument { name: Some(name), .. } => write!(f, "its argument `{name}`"),
             Self::Argument { name: None, number } => write!(f, "its argument {number}"),
-            Self::Key(key) => write!(f, "its `{key}`"),
+            Self::Key { name, place } => match place.origin() {
+                Origin::Code => write!(f, "its `{name}`"),
+                origin => write!(f, "its `{name}` ({origin})"),
+            },
         }
     }
 }

@@ -30,6 +30,8 @@ struct Line {
     /// As it is written in TOML.
     value: String,
     origin: String,
+    /// Whether the configuration does not say it.
+    is_default: bool,
 }
 
 impl Listing {
@@ -53,6 +55,16 @@ impl Listing {
             }
         }
         Self { files, tables }
+    }
+
+    /// Corrects what holds for a key that the configuration does not say, and why, where more than the schema is known.
+    pub(crate) fn set_default(&mut self, table: &[&str], key: &[&str], value: &str, origin: &str) {
+        let (table, key) = (key_path::written(table), key_path::written(key));
+        let table = self.tables.iter_mut().find(|found| found.name == table);
+        let lines = table.into_iter().flat_map(|table| &mut table.values);
+        for line in lines.filter(|line| line.is_default && line.key == key) {
+            (line.value, line.origin) = (value.to_owned(), origin.to_owned());
+        }
     }
 }
 
@@ -137,7 +149,12 @@ impl Lister<'_> {
         let path = [table, within].concat();
         let is_secret = may_be_secret && secret::hidden(&path, value).is_some();
         let value = if is_secret { format!("\"{MASK}\"") } else { written(value) };
-        Line { key: key_path::written(within), value, origin: origin(&self.reading.place(&path)) }
+        Line {
+            key: key_path::written(within),
+            value,
+            origin: origin(&self.reading.place(&path)),
+            is_default: false,
+        }
     }
 
     fn default(&self, within: &[&str], key: &KeySchema) -> Option<Line> {
@@ -146,7 +163,7 @@ impl Lister<'_> {
             (Some(value), Some(preset)) => (value, format!("default of the preset `{}`", preset.name())),
             _ => (key.default?, "default".to_owned()),
         };
-        Some(Line { key: key_path::written(within), value: value.to_owned(), origin })
+        Some(Line { key: key_path::written(within), value: value.to_owned(), origin, is_default: true })
     }
 }
 

@@ -33,7 +33,7 @@ pub use reading::{Setting, WithoutEffect};
 pub use schema::json_schema;
 #[cfg(test)]
 pub(crate) use schema::{KeySchema, Kind, Shape, TABLES, TableSchema, samples};
-pub(crate) use secret::hidden_within;
+pub(crate) use secret::{MASK, hidden_within, without_passwords};
 pub(crate) use tables::contradiction;
 pub use tables::{
     ApplicationTable, BeanTable, BrokerTable, Configuration, ConnectionFactoryTable, DeadLetterKind,

@@ -97,11 +97,21 @@ fn prepare(bean: &Bean, constructor: &Constructor) -> TokenStream {
         let made_here = made_at(close.span());
         let call = quote_spanned!(close.span()=> <__CorriereBean>::#close(&#made_here));
         let finish = quote_spanned!(close.span()=> #private::Closing(#call).finish().await);
+        let kind = quote_spanned! {close.span()=>
+            #private::CloseProbe::of::<__CorriereBean>(<__CorriereBean>::#close).kind()
+        };
         quote! {
-            .closed_by(#made, |#made: #private::Bean<__CorriereBean>| ::std::boxed::Box::pin(async move {
-                use #private::ClosedAtOnce as _;
-                #finish
-            }))
+            .closed_by(
+                #made,
+                {
+                    use #private::NotAsync as _;
+                    #kind
+                },
+                |#made: #private::Bean<__CorriereBean>| ::std::boxed::Box::pin(async move {
+                    use #private::ClosedAtOnce as _;
+                    #finish
+                }),
+            )
         }
     });
     quote! {

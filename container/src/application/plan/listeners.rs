@@ -6,9 +6,11 @@ use std::sync::Arc;
 use corriere_core::Destination;
 use corriere_templates::MessageConverter;
 
-use super::super::bean_plan::PlannedConverter;
+use super::super::bean_plan::{PlannedConverter, converter_need};
+use super::super::factories::NamedFactory;
 use super::super::unmade::UnmadeConverter;
 use super::{Planner, Remark};
+use crate::beans::{BeanOwner, Need, User};
 use crate::config::{
     ConfigError, ListenerContainerTable, ListenerTable, Place, Setting, contradiction, known_names,
 };
@@ -48,6 +50,19 @@ impl fmt::Display for PlannedListener {
     }
 }
 
+/// What becomes of a listener.
+pub(super) enum ListenerPlan {
+    /// It is not started.
+    NotEnabled,
+    /// It is started.
+    Enabled {
+        /// What it needs.
+        user: User,
+        /// What holds for it; `None` where anything is wrong with it, which is said.
+        planned: Option<Box<PlannedListener>>,
+    },
+}
+
 impl Planner<'_> {
     pub(super) fn check_listener_ids(&mut self) {
         let listeners = self.parts.listeners;
@@ -84,79 +99,126 @@ impl Planner<'_> {
         }
     }
 
-    pub(super) fn listeners(&mut self) -> Vec<PlannedListener> {
+    pub(super) fn listeners(&mut self) -> Vec<ListenerPlan> {
         let listeners = self.parts.listeners;
-        listeners.iter().filter_map(|listener| self.listener(*listener)).collect()
+        listeners.iter().map(|listener| self.listener(*listener)).collect()
     }
 
-    fn listener(&mut self, listener: ListenerDef) -> Option<PlannedListener> {
+    fn listener(&mut self, listener: ListenerDef) -> ListenerPlan {
         let own = self.configuration.listeners.get(listener.id);
         let said = own.and_then(|own| own.enabled.as_ref());
-        if said.is_some_and(|enabled| !enabled.value) {
+        if let Some(said) = said.filter(|enabled| !enabled.value) {
             return self.not_enabled(listener.id, said);
         }
-        let (container, table) = self.container(&listener, own)?;
-        if said.is_none() && table.enabled.as_ref().is_some_and(|enabled| !enabled.value) {
-            return self.not_enabled(listener.id, table.enabled.as_ref());
+        let container = self.container(&listener, own);
+        let of_container = container.as_ref().and_then(|(_, table)| table.enabled.as_ref());
+        if let Some(of_container) = of_container.filter(|enabled| said.is_none() && !enabled.value) {
+            return self.not_enabled(listener.id, of_container);
         }
-        let factory = self.factory(
-            table.connection_factory.as_ref(),
-            &format!("listener `{}`", listener.id),
-            &format!("listener_containers.{container}.connection_factory"),
-        );
-        let converter =
-            own.and_then(|own| own.message_converter.as_ref()).or(table.message_converter.as_ref());
-        let converter = self.converter(converter);
-        let source = self.source(&listener, own);
-        let send_to = own
-            .and_then(|own| own.send_to.clone())
-            .or_else(|| listener.send_to.map(|name| in_attribute(&listener, "send_to", name.to_owned())));
-        if let Some(send_to) = send_to.as_ref().filter(|_| !listener.replies) {
-            let expected =
-                || "nothing: the listener's function returns nothing that could be sent".to_owned();
-            self.problems.push(send_to.place.error(expected, |place| ConfigError::Value {
-                place,
-                found: format!("\"{}\"", send_to.value),
-                expected: expected(),
-            }));
-        }
-        let send_to = send_to.filter(|_| listener.replies).map(|name| self.address(&name));
-        let (connection_factory, factory) = factory?;
-        let (destination, place) = source?;
-        let acknowledge = self.acknowledge(&listener, own, &table);
-        let concurrency = self.concurrency(&listener, own, &table, &destination)?;
+        let table = container.as_ref().map(|(_, table)| table.clone()).unwrap_or_default();
+        let converter = own.and_then(|own| own.message_converter.as_ref());
+        let converter = self.converter(converter.or(table.message_converter.as_ref()));
 
+        let mut needs = Need::of_arguments(listener.beans);
+        if let Some(PlannedConverter::Bean(named)) = &converter {
+            needs.push(converter_need(named));
+        }
+        let user = User { owner: BeanOwner::Listener { id: listener.id.to_owned() }, needs };
+        let planned = self.enabled_listener(listener, own, container, &table, converter);
+        ListenerPlan::Enabled { user, planned: planned.map(Box::new) }
+    }
+
+    /// A listener that is started; `None` when anything is wrong with it. All of that is said before anything of it ends
+    /// the plan.
+    fn enabled_listener(
+        &mut self,
+        listener: ListenerDef,
+        own: Option<&ListenerTable>,
+        container: Option<(String, ListenerContainerTable)>,
+        table: &ListenerContainerTable,
+        converter: Option<PlannedConverter>,
+    ) -> Option<PlannedListener> {
+        // A container that is not known may well name one.
+        let factory = container.as_ref().and_then(|(container, table)| {
+            self.factory(
+                table.connection_factory.as_ref(),
+                &format!("listener `{}`", listener.id),
+                &format!("listener_containers.{container}.connection_factory"),
+            )
+        });
+        let source = self.source(&listener, own);
+        let send_to = self.send_to(&listener, own);
+        let acknowledge = self.acknowledge(&listener, own, table);
+        let concurrency =
+            source.as_ref().and_then(|(destination, _)| self.concurrency(&listener, own, table, destination));
+        let prefetch =
+            source.as_ref().and_then(|(destination, place)| self.prefetch(own, table, destination, place));
+
+        let (container, _) = container?;
+        let NamedFactory { name: connection_factory, factory, .. } = factory?;
         let (message_converter, converter): (_, Arc<dyn MessageConverter>) = match converter? {
             PlannedConverter::Made(converter) => (None, converter),
-            PlannedConverter::Bean(name) => (Some(name.clone()), Arc::new(UnmadeConverter { name })),
+            PlannedConverter::Bean(Setting { value: name, .. }) => {
+                (Some(name.clone()), Arc::new(UnmadeConverter { name }))
+            }
         };
+        let (destination, _) = source?;
         let mut settings = ContainerSettings::new(factory, destination, converter);
-        settings.concurrency = concurrency;
-        settings.send_to = match send_to {
-            Some(send_to) => Some(send_to?),
-            None => None,
-        };
+        settings.concurrency = concurrency?;
+        settings.send_to = send_to?;
         settings.clock = self.parts.clock.clone();
         settings.acknowledge = acknowledge.unwrap_or(settings.acknowledge);
-        settings.prefetch = match (own.and_then(|own| own.prefetch), settings.destination.consumer_prefetch())
-        {
-            (Some(own), _) => own,
-            (None, Some(0)) => {
-                self.problems.push(ConfigError::Value {
-                    place,
-                    found: "a destination with `consumer.prefetchSize=0`".to_owned(),
-                    expected: "1 or more for a listener, which does not pull".to_owned(),
-                });
-                return None;
-            }
-            (None, Some(of_destination)) => of_destination,
-            (None, None) => table.prefetch.unwrap_or(settings.prefetch),
-        };
+        settings.prefetch = prefetch?.unwrap_or(settings.prefetch);
         settings.shutdown_timeout = table.shutdown_timeout.unwrap_or(settings.shutdown_timeout);
         settings.idle_timeout = table.idle_timeout.unwrap_or(settings.idle_timeout);
         settings.back_off = table.recovery_interval.unwrap_or(settings.back_off);
         settings.maximum_back_off = table.maximum_recovery_interval.unwrap_or(settings.maximum_back_off);
         Some(PlannedListener { listener, container, connection_factory, message_converter, settings })
+    }
+
+    /// Where replies go, if it is said; `None` when what is said is wrong.
+    fn send_to(
+        &mut self,
+        listener: &ListenerDef,
+        own: Option<&ListenerTable>,
+    ) -> Option<Option<Destination>> {
+        let send_to = own
+            .and_then(|own| own.send_to.clone())
+            .or_else(|| listener.send_to.map(|name| in_attribute(listener, "send_to", name.to_owned())));
+        let Some(send_to) = send_to else { return Some(None) };
+        if listener.replies {
+            return self.address(&send_to).map(Some);
+        }
+        let expected = || "nothing: the listener's function returns nothing that could be sent".to_owned();
+        self.problems.push(send_to.place.error(expected, |place| ConfigError::Value {
+            place,
+            found: format!("\"{}\"", send_to.value),
+            expected: expected(),
+        }));
+        None
+    }
+
+    /// How far the broker may send ahead, if it is said; `None` when what is said is wrong.
+    fn prefetch(
+        &mut self,
+        own: Option<&ListenerTable>,
+        table: &ListenerContainerTable,
+        destination: &Destination,
+        place: &Place,
+    ) -> Option<Option<u32>> {
+        match (own.and_then(|own| own.prefetch), destination.consumer_prefetch()) {
+            (Some(own), _) => Some(Some(own)),
+            (None, Some(0)) => {
+                self.problems.push(ConfigError::Value {
+                    place: place.clone(),
+                    found: "a destination with `consumer.prefetchSize=0`".to_owned(),
+                    expected: "1 or more for a listener, which does not pull".to_owned(),
+                });
+                None
+            }
+            (None, Some(of_destination)) => Some(Some(of_destination)),
+            (None, None) => Some(table.prefetch),
+        }
     }
 
     /// The container of a listener. Without a table of its own, `default` has the built-in defaults only.
@@ -180,14 +242,10 @@ impl Planner<'_> {
         }
     }
 
-    /// Notes a listener that is not to be started, and plans none.
-    fn not_enabled(
-        &mut self,
-        listener: &'static str,
-        said: Option<&Setting<bool>>,
-    ) -> Option<PlannedListener> {
-        self.remarks.extend(said.map(|said| Remark::NotEnabled { listener, place: said.place.clone() }));
-        None
+    /// Remarks a listener that is not to be started.
+    fn not_enabled(&mut self, listener: &'static str, said: &Setting<bool>) -> ListenerPlan {
+        self.remarks.push(Remark::NotEnabled { listener, place: said.place.clone() });
+        ListenerPlan::NotEnabled
     }
 
     /// When messages are settled. `transacted` stands above every acknowledge mode, wherever that was said.

@@ -1,20 +1,22 @@
 //! What an application consists of once every name in its configuration is resolved.
 
 mod listeners;
+mod remark;
 #[cfg(all(test, feature = "embedded"))]
 mod tests;
 
-use std::fmt;
 use std::sync::Arc;
 
 use corriere_core::{Clock, ConnectionFactory, Destination, SendOptions};
 use corriere_templates::{ConverterType, JmsTemplate, JsonConverter};
+use listeners::ListenerPlan;
 pub use listeners::PlannedListener;
+pub use remark::Remark;
 
-use super::bean_plan::{BeanPlan, GivenBean, PlannedConverter, PlannedTemplate, WiredBeans, converter_need};
-use super::factories::factories;
+use super::bean_plan::{BeanPlan, GivenBean, PlannedConverter, PlannedTemplate, WiredBeans};
+use super::factories::{NamedFactory, factories};
 use super::type_names::{check_type_name, converter_types};
-use crate::beans::{BeanOwner, BeanType, Need, User};
+use crate::beans::BeanType;
 use crate::config::{
     ConfigError, Configuration, Place, Problems, Setting, TemplateTable, UnknownDestination, known_names,
     unknown_name,
@@ -23,43 +25,11 @@ use crate::listener::ListenerDef;
 
 /// The parts of an application, none of them at work yet.
 pub(super) struct Plan {
-    pub(super) factories: Vec<(String, ConnectionFactory)>,
+    pub(super) factories: Vec<NamedFactory>,
     /// Nothing, where anything is wrong with one of them.
     pub(super) beans: WiredBeans,
     pub(super) listeners: Vec<PlannedListener>,
     pub(super) remarks: Vec<Remark>,
-}
-
-/// What is no mistake and worth a line in the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Remark {
-    /// A listener that is not started.
-    NotEnabled { listener: &'static str, place: Place },
-    /// An acknowledge mode that has no effect, as the listener is transacted.
-    TransactedWins { listener: &'static str, transacted: Place, acknowledge: Place },
-}
-
-impl Remark {
-    pub(super) fn log(&self) {
-        match self {
-            Self::NotEnabled { .. } => tracing::info!("{self}"),
-            Self::TransactedWins { .. } => tracing::warn!("{self}"),
-        }
-    }
-}
-
-impl fmt::Display for Remark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotEnabled { listener, place } => {
-                write!(f, "listener `{listener}` is not started, as {place} says")
-            }
-            Self::TransactedWins { listener, transacted, acknowledge } => write!(
-                f,
-                "listener `{listener}` is transacted, as {transacted} says; {acknowledge} has no effect"
-            ),
-        }
-    }
 }
 
 /// What a plan is made of besides the configuration.
@@ -85,32 +55,27 @@ impl Plan {
         planner.check_listener_ids();
         planner.beans();
         planner.templates();
-        let listeners = planner.listeners();
-        let Planner { factories, beans, problems, remarks, .. } = planner;
-        let users = users(parts.listeners, &listeners, &remarks);
+        let (mut users, mut listeners) = (Vec::new(), Vec::new());
+        for plan in planner.listeners() {
+            match plan {
+                ListenerPlan::NotEnabled => {}
+                ListenerPlan::Enabled { user, planned } => {
+                    users.push(user);
+                    listeners.extend(planned.map(|planned| *planned));
+                }
+            }
+        }
+        let Planner { factories, beans, problems, mut remarks, .. } = planner;
         let beans = beans.wire(&users, problems).unwrap_or_default();
+        remarks.extend(configuration.without_effect.iter().cloned().map(Remark::WithoutEffect));
         Self { factories, beans, listeners, remarks }
     }
-}
-
-/// What the listeners need that are started, also those that could not be planned.
-fn users(listeners: &[ListenerDef], planned: &[PlannedListener], remarks: &[Remark]) -> Vec<User> {
-    let is_enabled = |id: &str| {
-        !remarks.iter().any(|remark| matches!(remark, Remark::NotEnabled { listener, .. } if *listener == id))
-    };
-    let user = |listener: &ListenerDef| {
-        let mut needs = Need::of_arguments(listener.beans);
-        let planned = planned.iter().find(|planned| planned.listener.id == listener.id);
-        needs.extend(planned.and_then(|planned| planned.message_converter.as_deref()).map(converter_need));
-        User { owner: BeanOwner::Listener { id: listener.id.to_owned() }, needs }
-    };
-    listeners.iter().filter(|listener| is_enabled(listener.id)).map(user).collect()
 }
 
 struct Planner<'a> {
     configuration: &'a Configuration,
     parts: &'a Parts<'a>,
-    factories: Vec<(String, ConnectionFactory)>,
+    factories: Vec<NamedFactory>,
     beans: BeanPlan,
     problems: &'a mut Problems,
     remarks: Vec<Remark>,
@@ -123,12 +88,11 @@ impl Planner<'_> {
             self.beans.add_given(given);
         }
         let tables = &self.configuration.connection_factories;
-        for (name, factory) in &self.factories {
-            let place = tables.get(name).map(|table| table.url.place.clone());
-            self.beans.add_factory(name, place, Some(factory));
+        for NamedFactory { name, factory, place } in &self.factories {
+            self.beans.add_factory(name, place.clone(), Some(factory));
         }
         for (name, table) in tables.iter() {
-            if !self.factories.iter().any(|(made, _)| made == name) {
+            if !self.factories.iter().any(|made| made.name == name && made.place.is_some()) {
                 self.beans.add_factory(name, Some(table.url.place.clone()), None);
             }
         }
@@ -156,8 +120,7 @@ impl Planner<'_> {
         );
         let converter = self.converter(table.message_converter.as_ref());
         let destination = table.default_destination.as_ref().map(|name| self.address(name));
-        let (_, factory) = factory?;
-        let mut builder = JmsTemplate::builder(factory)
+        let mut builder = JmsTemplate::builder(factory?.factory)
             .destination_resolver(Arc::new(self.configuration.destinations.clone()))
             .send_options(SendOptions {
                 delivery_mode: table.delivery_mode,
@@ -180,20 +143,15 @@ impl Planner<'_> {
         Some(PlannedTemplate { builder, converter: converter? })
     }
 
-    fn factory(
-        &mut self,
-        named: Option<&Setting<String>>,
-        user: &str,
-        key: &str,
-    ) -> Option<(String, ConnectionFactory)> {
+    fn factory(&mut self, named: Option<&Setting<String>>, user: &str, key: &str) -> Option<NamedFactory> {
         if let (None, [only]) = (named, &*self.factories) {
             return Some(only.clone());
         }
-        let known: Vec<_> = self.factories.iter().map(|(name, _)| name.clone()).collect();
+        let known: Vec<_> = self.factories.iter().map(|factory| factory.name.clone()).collect();
         let tables = &self.configuration.connection_factories;
         match named {
             Some(named) => {
-                let found = self.factories.iter().find(|(name, _)| *name == named.value).cloned();
+                let found = self.factories.iter().find(|factory| factory.name == named.value).cloned();
                 // A factory whose URL is wrong is none that is unknown; its own error is said already.
                 if found.is_none() && tables.get(&named.value).is_none() {
                     self.unknown("connection factory", named, known);
@@ -219,7 +177,7 @@ impl Planner<'_> {
         let Some(named) = named else { return Some(PlannedConverter::Made(Arc::new(JsonConverter::new()))) };
         let name = &named.value;
         if self.beans.has_converter(name) {
-            return Some(PlannedConverter::Bean(name.clone()));
+            return Some(PlannedConverter::Bean(named.clone()));
         }
         let mut registered = converter_types().filter(|(registered, _)| registered == name);
         if registered.next().is_none() {
@@ -239,7 +197,7 @@ impl Planner<'_> {
         }
         let found = BeanType::all().find(|found| found.is_converter && found.name == name)?;
         self.beans.add_converter_of_type(found, &named.place, self.problems);
-        Some(PlannedConverter::Bean(name.clone()))
+        Some(PlannedConverter::Bean(named.clone()))
     }
 
     /// Where messages are sent to, a queue or a topic.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::application::{broker_settings, journal_options};
 use crate::config::{Document, KeySchema, Kind, Shape, TABLES, TableSchema, samples};
-use crate::listener::{Invocation, ListenerDestination, Outcome};
+use crate::listener::{Acknowledge, Invocation, ListenerDestination, Outcome};
 
 const LISTENER: ListenerDef = ListenerDef {
     id: "on_order",
@@ -49,7 +49,7 @@ fn effects(text: &str) -> String {
     ));
     effects.push(format!("{:?}", broker_settings(&broker)));
     effects.push(format!("{:?}", journal_options(&store, Path::new("data"))));
-    for (name, factory) in plan.factories {
+    for NamedFactory { name, factory, .. } in plan.factories {
         let [queue, topic] = ["queue://q", "topic://t"].map(|name| name.parse().expect("a destination"));
         let (queue, topic) = (factory.prefetch(&queue), factory.prefetch(&topic));
         effects.push(format!("{name} {queue} {topic} {}", factory.has_bounded_extension()));
@@ -177,6 +177,51 @@ fn a_listener_that_is_not_started_is_remarked_with_what_says_so() {
         ]
     );
     assert_eq!(remarks(&format!("{container}[listeners.on_order]\nenabled = true")), [""; 0]);
+}
+
+#[test]
+fn a_key_without_effect_is_remarked() {
+    let (_, plan) =
+        plan_of("[broker]\nstore.use_nio = true\n", LISTENER).unwrap_or_else(|error| panic!("{error}"));
+    assert!(
+        matches!(&*plan.remarks, [Remark::WithoutEffect(key)] if key.place.key() == "broker.store.use_nio")
+    );
+}
+
+/// What is wrong.
+fn wrong(text: &str, listener: ListenerDef) -> String {
+    plan_of(text, listener).err().unwrap_or_else(|| panic!("it is right: {text}"))
+}
+
+#[test]
+fn all_that_is_wrong_with_a_listener_is_said_at_once() {
+    let listener = ListenerDef { acknowledge: Some(Acknowledge::Transacted), ..LISTENER };
+    let text = format!(
+        "{FACTORY}[destinations]\nknown = {{ queue = \"q\" }}\n[listeners.on_order]\nqueue = \"unknown\"\ntransacted = false\n\
+         container = \"none\"\nmessage_converter = \"nothing\"\nsend_to = \"emails\"\n"
+    );
+    let said = wrong(&text, listener);
+    for key in ["queue", "transacted", "container", "message_converter", "send_to"] {
+        assert!(said.contains(&format!("`listeners.on_order.{key}` (config.toml:")), "{key}: {said}");
+    }
+}
+
+#[test]
+fn a_factory_of_the_program_is_not_taken_for_the_table_of_its_name() {
+    let document = Document::from_text("config.toml", FACTORY).expect("it is TOML");
+    let configuration = document.read(&[]).expect("it is right");
+    let factory = ConnectionFactory::from_url("vm://other").expect("a URL");
+    let (clock, factories) = (Clock::system(), [("main".to_owned(), factory)]);
+    let parts = Parts { factories: &factories, beans: &[], url: None, listeners: &[], clock: &clock };
+    let mut problems = Problems::default();
+    Plan::new(&configuration, &parts, &mut problems);
+    let said = problems.into_result(()).expect_err("two have one name").to_string();
+    assert!(
+        said.starts_with(
+            "2 beans are named `main`: the program's `main` and `connection_factories.main.url` (config.toml:2:7);"
+        ),
+        "{said}"
+    );
 }
 
 #[test]

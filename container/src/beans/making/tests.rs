@@ -7,7 +7,7 @@ use std::task::{Context, Waker};
 use proptest::prelude::*;
 
 use super::*;
-use crate::beans::{Bean, BeanOwner, BeanRequest, Need, NeededFor, Node, wire};
+use crate::beans::{Bean, BeanOwner, BeanRequest, CloseKind, Need, NeededFor, Node, wire};
 
 const TIME: Duration = Duration::from_secs(20);
 
@@ -50,7 +50,7 @@ fn recipe(name: &str, end: End, log: &Log) -> Recipe {
                 End::Never => pending().await,
             }
             let bean = Bean::new(Noted { name: made, log, _needed: needed });
-            Ok(MadeBean::new(bean.clone()).closed_by(bean, |bean| {
+            Ok(MadeBean::new(bean.clone()).closed_by(bean, CloseKind::Async, |bean| {
                 Box::pin(async move {
                     bean.log.lock().unwrap().push(format!("close {}", bean.name));
                     Ok(())
@@ -69,7 +69,7 @@ fn recipe(name: &str, end: End, log: &Log) -> Recipe {
 fn wiring(count: usize, edges: &HashSet<(usize, usize)>) -> Result<Wiring, usize> {
     let needs = |from: usize| {
         let to = edges.iter().filter(move |edge| edge.0 == from).map(|edge| Need {
-            needed_for: NeededFor::Key("next"),
+            needed_for: NeededFor::Argument { name: None, number: 1 },
             request: BeanRequest::of::<Noted>(),
             name: Some(edge.1.to_string()),
         });
