@@ -115,7 +115,7 @@ impl Connection {
         &mut self,
         subscription: SubscriptionId,
         number: u64,
-        message_id: Option<MessageId>,
+        message_id: Option<&MessageId>,
         reason: &str,
     ) {
         let mut state = self.deliveries.lock();
@@ -133,8 +133,8 @@ impl Connection {
             let kind = AckKind::Undeliverable { reason: reason.into() };
             Command::Acknowledge(Ack { subscription, first: number, last: number, kind, transaction: None })
         };
-        let (peer, shown) = (self.peer, message_id.as_ref().map(tracing::field::display));
-        if consumer.unwritable.is_new(message_id.clone()) {
+        let (peer, shown) = (self.peer, message_id.map(tracing::field::display));
+        if consumer.unwritable.is_new(message_id) {
             tracing::warn!(%peer, consumer = %consumer.id, message_id = shown, reason, "a message cannot be written for a peer");
         } else {
             tracing::debug!(

@@ -245,7 +245,7 @@ impl Connection {
                 "the peer asked for word of temporary destinations and does not read it",
             ))),
             Told::Undeliverable { subscription, number, message_id, reason } => {
-                self.undeliverable(subscription, number, message_id, &reason);
+                self.undeliverable(subscription, number, message_id.as_ref(), &reason);
                 Ok(())
             }
         }

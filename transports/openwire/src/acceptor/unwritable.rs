@@ -13,12 +13,16 @@ pub(super) struct Unwritable(HashSet<MessageId>);
 
 impl Unwritable {
     /// Takes note of a message; whether the log is to warn of it. One that has no id it warns of each time.
-    pub(super) fn is_new(&mut self, id: Option<MessageId>) -> bool {
-        if self.0.len() >= MOST && id.as_ref().is_some_and(|id| !self.0.contains(id)) {
+    pub(super) fn is_new(&mut self, id: Option<&MessageId>) -> bool {
+        let Some(id) = id else { return true };
+        if self.0.contains(id) {
+            return false;
+        }
+        if self.0.len() >= MOST {
             // Each is said once more then, which are few lines for so many messages.
             self.0.clear();
         }
-        id.is_none_or(|id| self.0.insert(id))
+        self.0.insert(id.clone())
     }
 }
 
@@ -26,8 +30,8 @@ impl Unwritable {
 mod tests {
     use super::*;
 
-    fn id(sequence: usize) -> Option<MessageId> {
-        Some(MessageId { producer: "ID:p".into(), sequence: sequence.try_into().unwrap() })
+    fn id(sequence: usize) -> MessageId {
+        MessageId { producer: "ID:p".into(), sequence: sequence.try_into().unwrap() }
     }
 
     #[test]
@@ -35,11 +39,11 @@ mod tests {
         let mut unwritable = Unwritable::default();
         for round in 0..3 {
             for sequence in 0..MOST {
-                assert_eq!(unwritable.is_new(id(sequence)), round == 0, "{sequence}");
+                assert_eq!(unwritable.is_new(Some(&id(sequence))), round == 0, "{sequence}");
             }
         }
         assert!(unwritable.is_new(None) && unwritable.is_new(None));
-        assert!(unwritable.is_new(id(MOST)) && !unwritable.is_new(id(MOST)));
+        assert!(unwritable.is_new(Some(&id(MOST))) && !unwritable.is_new(Some(&id(MOST))));
         assert_eq!(unwritable.0.len(), 1);
     }
 }
