@@ -2,7 +2,7 @@
 
 mod options;
 
-pub(crate) use options::MAXIMUM_PREFETCH;
+pub use options::MAXIMUM_PREFETCH;
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -8,12 +8,14 @@ pub mod destination;
 pub mod error;
 pub mod id;
 pub mod message;
+pub mod nearest;
 pub mod panic;
 pub mod provider;
 pub mod redelivery;
 mod text;
 pub mod time;
 pub mod url_option;
+pub mod user_info;
 
 pub use client::{
     AcknowledgeMode, Connection, ConnectionFactory, Consumer, ConsumerOptions, Delivery, Producer,

@@ -6,6 +6,8 @@ use std::time::Duration;
 use percent_encoding::percent_decode_str;
 use thiserror::Error;
 
+use crate::nearest::nearest;
+
 /// An option that may stand in a URL, and what it sets in a `T`.
 #[derive(Debug)]
 pub struct UrlOption<T> {
@@ -72,7 +74,8 @@ pub fn read_options<T>(
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let Some(option) = known.iter().find(|option| option.name == name) else {
             let (url, option) = (url.to_owned(), name.to_owned());
-            return Err(UrlOptionError::Unknown { url, option, nearest: nearest(name, known) });
+            let nearest = nearest(name, known.iter().map(|option| option.name));
+            return Err(UrlOptionError::Unknown { url, option, nearest });
         };
         let refuse = |value: &str, expected| UrlOptionError::Value {
             url: url.to_owned(),
@@ -111,13 +114,4 @@ pub fn flag(value: &str) -> Result<bool, &'static str> {
 fn decode(value: &str) -> Option<Cow<'_, str>> {
     let is_escape = |rest: &str| rest.len() >= 2 && rest.bytes().take(2).all(|byte| byte.is_ascii_hexdigit());
     value.split('%').skip(1).all(is_escape).then(|| percent_decode_str(value).decode_utf8().ok())?
-}
-
-fn nearest<T>(name: &str, known: &[UrlOption<T>]) -> Option<&'static str> {
-    known
-        .iter()
-        .map(|option| (strsim::jaro_winkler(name, option.name), option.name))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .map(|(_, option)| option)
 }

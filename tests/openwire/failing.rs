@@ -1,5 +1,7 @@
 //! What is refused, and how that is said to one who does not wait for an answer.
 
+use std::time::Duration;
+
 use corriere_core::{DestinationKind, Message};
 use corriere_openwire::negotiation::Preferences;
 use corriere_openwire::structures::{
@@ -245,6 +247,7 @@ async fn a_header_that_the_wire_has_no_room_for_makes_a_dead_letter_too() {
 
 #[tokio::test]
 async fn a_dead_letter_that_cannot_be_written_waits_for_another_consumer() {
+    log();
     let server = Server::start().await;
     let dead = queue("DLQ.orders");
     let large = "x".repeat(5_000);
@@ -253,10 +256,17 @@ async fn a_dead_letter_that_cannot_be_written_waits_for_another_consumer() {
     let mut peer = narrow(&server).await;
     let consumer = peer.consumer((1, 1), &dead, 10).await;
     assert!(peer.is_silent().await);
-    // It is not tried again and again.
+    // It is not tried again and again, and said once.
+    for _ in 0..3 {
+        server.until_waiting(&dead, 1).await;
+        server.clock.advance(Duration::from_secs(60));
+        assert!(peer.is_silent().await);
+    }
     server.until_waiting(&dead, 1).await;
+    let logged = logged_of(peer.stream.local_addr().unwrap());
+    assert!(matches!(logged.as_slice(), [line] if line.contains("cannot be written")), "{logged:?}");
     peer.request(Peer::removal(consumer, -1)).await;
-    server.clock.advance(std::time::Duration::from_secs(1));
+    server.clock.advance(Duration::from_secs(60));
     sender.consumer((1, 1), &dead, 10).await;
     sender.dispatches(&[&large]).await;
 }

@@ -88,7 +88,9 @@ async fn who_speaks_something_else_is_no_broker() {
 }
 
 #[tokio::test]
-async fn an_address_without_a_port_is_refused_with_an_example() {
-    let reason = refusal("tcp://localhost").await;
-    assert!(reason.contains("tcp://localhost:61616"), "{reason}");
+async fn an_address_without_a_port_is_refused_with_the_form_that_it_should_have() {
+    let factory = ConnectionFactory::from_url("tcp://localhost").unwrap();
+    let error = within(factory.create_connection()).await.unwrap_err();
+    assert!(matches!(error, Error::Provider(ProviderError::Address { .. })), "{error}");
+    assert_eq!(error.to_string(), "`tcp://localhost` is no address of a broker; expected `tcp://HOST:PORT`");
 }

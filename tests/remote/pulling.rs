@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
 
-use crate::peer::{Peer, firsts, next, nth, see, text, within};
+use crate::peer::{Peer, firsts, next, nth, see, send_text, text, within};
 
 over_each_peer! {
     a_consumer_that_does_not_ask_takes_nothing_from_others,
@@ -99,4 +99,27 @@ async fn what_was_pulled_and_given_back_comes_again(peer: &Peer) {
     assert_eq!(see(&consumer, 1).await, [nth("m1", 3)]);
     within(session.acknowledge()).await.unwrap();
     assert_eq!(see(&consumer, 1).await, firsts(2..=2));
+}
+
+/// So large that the broker has drained before the acceptor knows that it cannot be written.
+const UNWRITABLE: usize = 10_000_000;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_receive_that_does_not_wait_gets_what_is_behind_a_message_that_cannot_be_written() {
+    let (narrow, wide) = Peer::narrow_corriere().await;
+    let sending = wide.session(Auto).await;
+    let session = narrow.session(Auto).await;
+    for round in 0..5 {
+        let q = wide.queue(&format!("q{round}"));
+        for body in [&"x".repeat(UNWRITABLE), "m1", "m2", "m3"] {
+            send_text(&sending, &q, body).await;
+        }
+        let consumer = within(session.create_consumer_with_prefetch(&q, 0)).await.unwrap();
+        for body in ["m1", "m2", "m3"] {
+            let delivery = within(consumer.receive_no_wait()).await.unwrap().expect("it waits");
+            assert_eq!(text(&delivery), body);
+            assert!(!consumer.has_backlog());
+        }
+        assert!(within(consumer.receive_no_wait()).await.unwrap().is_none());
+    }
 }

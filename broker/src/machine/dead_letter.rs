@@ -83,7 +83,7 @@ impl Machine {
     }
 
     /// Ends a message that cannot be given to its consumer, uncounted. On a queue of dead letters, where it has nowhere to go, it
-    /// waits as after one failure, as the same consumer may be the only one there.
+    /// waits, as the same consumer may be the only one there.
     pub(super) fn cannot_deliver(
         &mut self,
         queue_key: QueueKey,

@@ -36,6 +36,10 @@ pub(super) enum Delay {
     Exactly(Duration),
 }
 
+/// For how long at least a message that cannot be given to its consumer is kept from all. Nothing counts such attempts, so that
+/// without a delay of its own a policy that has none would have it go round and round, and each round is written to the store.
+const UNSEEN_DELAY: Duration = Duration::from_secs(60);
+
 impl Machine {
     /// Makes a message visible in a queue that it was sent to.
     pub(super) fn enqueue(&mut self, queue_key: QueueKey, held: Arc<Held>) {
@@ -189,7 +193,8 @@ impl Machine {
         }
     }
 
-    /// Takes a message back that never reached the application, and keeps it from all for as long as after one failure.
+    /// Takes a message back that never reached the application, and keeps it from all for as long as after one failure, and for
+    /// [`UNSEEN_DELAY`] at least.
     pub(super) fn delay_unseen(
         &mut self,
         queue_key: QueueKey,
@@ -199,7 +204,7 @@ impl Machine {
         let Some(entry) = self.queues.get_mut(&queue_key).and_then(|queue| queue.get_mut(position)) else {
             return;
         };
-        entry.not_before = policy.next_delivery(self.now, 1);
+        entry.not_before = policy.next_delivery(self.now, 1).max(self.now.saturating_add(UNSEEN_DELAY));
         if self.is_still_wanted(queue_key, position) {
             self.record_delivery_state(queue_key, position);
             self.keep_for_later(queue_key, position, None);

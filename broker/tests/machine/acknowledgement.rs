@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use corriere_broker::Settings;
+use corriere_core::RedeliveryPolicy;
 use corriere_core::provider::{AckKind, Credit, ProviderError};
 
 use super::world::*;
@@ -183,16 +185,23 @@ fn credit_that_went_into_what_cannot_be_delivered_brings_the_next_one() {
 }
 
 #[test]
-fn a_dead_letter_that_cannot_be_delivered_waits_uncounted() {
-    let mut world = World::new();
-    let (connection, letters) = (world.connect(), queue("DLQ.orders"));
-    let consumer = world.consumer(connection, &letters, window(1));
-    world.send(connection, message(&letters, 1));
-    for number in 1..=9 {
-        assert_eq!(counted(&world.received(consumer)), [(1, 1)]);
-        world.ack(consumer, number, number, undeliverable());
-        assert!(world.received(consumer).is_empty(), "it is not tried again and again");
-        world.advance(Duration::from_secs(1));
+fn a_dead_letter_that_cannot_be_delivered_waits_uncounted_for_a_minute_at_least() {
+    for (initial_delay, wait) in [(0, 60), (1, 60), (90, 90)] {
+        let initial_delay = Duration::from_secs(initial_delay);
+        let mut world = World::with(Settings {
+            redelivery: RedeliveryPolicy { initial_delay, ..RedeliveryPolicy::default() },
+            ..Settings::default()
+        });
+        let (connection, letters) = (world.connect(), queue("DLQ.orders"));
+        let consumer = world.consumer(connection, &letters, window(1));
+        world.send(connection, message(&letters, 1));
+        for number in 1..=9 {
+            assert_eq!(counted(&world.received(consumer)), [(1, 1)]);
+            world.ack(consumer, number, number, undeliverable());
+            world.advance(Duration::from_secs(wait) - Duration::from_millis(1));
+            assert!(world.received(consumer).is_empty(), "it is not tried again and again");
+            world.advance(Duration::from_millis(1));
+        }
     }
 }
 

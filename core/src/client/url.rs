@@ -9,6 +9,7 @@ use crate::destination::MAXIMUM_PREFETCH;
 use crate::provider::Password;
 use crate::redelivery::RedeliveryOverrides;
 use crate::url_option::{UrlOption, UrlOptionError, flag, milliseconds, read_options};
+use crate::user_info::without_user_info;
 
 /// A URL, taken apart.
 #[derive(Clone, Debug)]
@@ -46,6 +47,14 @@ pub enum UrlError {
     #[error("`{url}` has no scheme; expected something like `vm://local`")]
     NoScheme {
         /// The URL.
+        url: String,
+    },
+    /// It has a user in front of a host, where it would be shown with the URL.
+    #[error(
+        "`{url}` has a user in front of the host; expected the options `jms.userName` and `jms.password`, as in `tcp://HOST:PORT?jms.userName=USER&jms.password=PASSWORD`"
+    )]
+    UserInfo {
+        /// The URL, without its options and with `***` for the user.
         url: String,
     },
     /// It names no broker.
@@ -173,6 +182,10 @@ fn prefetch(value: &str) -> Result<u32, &'static str> {
 
 impl FactoryUrl {
     pub(super) fn parse(url: &str) -> Result<Self, UrlError> {
+        // Before all else, as other errors show the URL.
+        if let Some(url) = without_user_info(url) {
+            return Err(UrlError::UserInfo { url });
+        }
         let (address, query) = url.split_once('?').unwrap_or((url, ""));
         let no_scheme = || UrlError::NoScheme { url: address.to_owned() };
         let (scheme, target) = address.split_once(':').ok_or_else(no_scheme)?;
@@ -237,8 +250,10 @@ mod tests {
             error.to_string(),
             "`vm://local` has the unknown option `jms.prefetchPolicy.queuePrefech`; did you mean `jms.prefetchPolicy.queuePrefetch`?"
         );
-        let error = FactoryUrl::parse("vm://local?broker.persistent=false").unwrap_err();
-        assert_eq!(error.to_string(), "`vm://local` has the unknown option `broker.persistent`");
+        for option in ["broker.persistent", "jms.foo"] {
+            let error = FactoryUrl::parse(&format!("vm://local?{option}=false")).unwrap_err();
+            assert_eq!(error.to_string(), format!("`vm://local` has the unknown option `{option}`"));
+        }
     }
 
     #[test]
@@ -277,6 +292,32 @@ mod tests {
         for url in ["vm:", "vm://", "vm:///?jms.clientID=a"] {
             assert!(matches!(FactoryUrl::parse(url), Err(UrlError::NoTarget { .. })), "{url}");
         }
+    }
+
+    #[test]
+    fn a_user_in_front_of_the_host_is_refused_and_never_shown() {
+        for url in [
+            "tcp://u:geheim@h:1?jms.foo=1",
+            "vm://u:geheim@local",
+            "t_cp://u:geheim@h:1",
+            "tcp://u:geheim@h:1",
+            "u:geheim@h:1",
+            "failover:(tcp://u:geheim@h1:1,tcp://h2:1)",
+        ] {
+            let error = FactoryUrl::parse(url).unwrap_err();
+            assert!(matches!(error, UrlError::UserInfo { .. }), "{url}");
+            let shown = format!("{error} {error:?}");
+            assert!(shown.contains("***@") && !shown.contains("geheim"), "{shown}");
+        }
+        let error = FactoryUrl::parse("tcp://u:geheim@h:1?jms.password=x").unwrap_err().to_string();
+        assert!(
+            error.starts_with(
+                "`tcp://***@h:1` has a user in front of the host; expected the options `jms.userName` and `jms.password`, as in"
+            ),
+            "{error}"
+        );
+        let url = FactoryUrl::parse("tcp://h:1?jms.userName=a@b").unwrap();
+        assert_eq!(url.options.user.as_deref(), Some("a@b"));
     }
 
     #[test]

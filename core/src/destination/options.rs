@@ -11,8 +11,8 @@ pub(super) struct Options {
 
 const CONSUMER_PREFETCH: &str = "consumer.prefetchSize";
 
-/// ActiveMQ's bound.
-pub(crate) const MAXIMUM_PREFETCH: u32 = 32_767;
+/// How many messages may be sent ahead to a consumer at most: ActiveMQ's bound.
+pub const MAXIMUM_PREFETCH: u32 = 32_767;
 
 /// Options of ActiveMQ that would mean something here, and do not yet. Better refused than without effect.
 const NOT_YET: [&str; 8] = [

@@ -34,6 +34,14 @@ pub enum ProviderError {
         /// Why it did.
         reason: String,
     },
+    /// The address is none that the provider could look for a broker at.
+    #[error("`{url}` is no address of a broker; expected `{expected}`")]
+    Address {
+        /// The address.
+        url: String,
+        /// The form that it should have.
+        expected: &'static str,
+    },
     /// Nobody listens at the address.
     #[error("no broker answers at `{url}`: {reason}")]
     Unreachable {

@@ -19,7 +19,7 @@ inventory::collect!(ProviderScheme);
 ///
 /// # Errors
 /// [`ProviderError::Unreachable`] when no provider has that scheme, naming those that are linked in, or what the
-/// provider itself refuses.
+/// provider itself refuses, such as [`ProviderError::Address`].
 pub fn provider_for(scheme: &str, address: &str) -> Result<Arc<dyn Provider>, ProviderError> {
     let mut known: Vec<String> = Vec::new();
     for candidate in inventory::iter::<ProviderScheme> {

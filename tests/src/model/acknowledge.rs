@@ -106,7 +106,7 @@ impl Model {
         }
     }
 
-    /// No delivery was made: nothing counts, and explicit credit is as it was.
+    /// No delivery was made: nothing counts, and explicit credit is as it was. A dead letter waits for a minute at least.
     fn end_undeliverable(&mut self, key: &SubscriptionKey, ack: &Ack, cause: &Cause) {
         while let Some(index) = self.position_in_range(key, ack) {
             let (policy, death) = (self.policy_of_holder(index), Death::Failure(cause.clone()));
@@ -116,7 +116,8 @@ impl Model {
                 subscription.granted += 1;
             }
             if self.entries[index].place.holds_dead_letters() {
-                let not_before = Some(policy.next_delivery(self.now, 1));
+                let delay = policy.delay_after(1).max(Duration::from_secs(60));
+                let not_before = Some(self.now.saturating_add(delay));
                 let how = Return { is_counted: false, death, policy, not_before, reserved_for: None };
                 self.give_back(index, how);
             } else {

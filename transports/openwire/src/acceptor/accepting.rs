@@ -32,8 +32,8 @@ pub struct AcceptorOptions {
     pub farewell: Duration,
     /// How long a stop waits for what is still to be written.
     pub flush: Duration,
-    /// Bytes of large frames, of more than 64 KiB, that all peers together may have begun to send. Beyond that the next one
-    /// waits; one of the largest size that the address allows has room in any case.
+    /// Bytes that may have come of large frames, of more than 64 KiB, of all peers together that are not complete. Beyond that one
+    /// frame at a time goes on to its end, whatever its size, and all others wait.
     pub unfinished: usize,
     /// Bytes of sends that may wait for room in the broker when their peers are gone, of all those together. Beyond that they
     /// are refused when the connection ends, and the log names them.
@@ -47,7 +47,7 @@ impl Default for AcceptorOptions {
             bounds: Bounds::default(),
             farewell: Duration::from_secs(2),
             flush: Duration::from_millis(500),
-            unfinished: 128 * 1024 * 1024,
+            unfinished: 32 * 1024 * 1024,
             outliving: 16 * 1024 * 1024,
         }
     }
@@ -115,7 +115,7 @@ impl Acceptor {
             Arc::clone(&options.broker_name),
             &format!("tcp://{local_address}"),
         );
-        let frame_room = FrameRoom::new(options.unfinished, address.preferences.maximum_frame_size);
+        let frame_room = FrameRoom::new(options.unfinished);
         let outliving = Arc::new(Semaphore::new(options.outliving.min(Semaphore::MAX_PERMITS)));
         let shared = Arc::new(Shared {
             provider,

@@ -1,7 +1,7 @@
 //! Acknowledgements: which deliveries of the provider a message id of the peer means, and what became of them.
 
 use corriere_core::provider::{Ack, AckKind, Command};
-use corriere_core::{SubscriptionId, TransactionId};
+use corriere_core::{MessageId, SubscriptionId, TransactionId};
 
 use super::confirmations::{Answer, Then};
 use super::connection::Connection;
@@ -111,7 +111,13 @@ impl Connection {
 
     /// A message cannot be written for this peer: it goes to the dead letters with the reason, as its consumer can never
     /// have it, and on a queue of dead letters it waits for another consumer. A browser, or a pull, goes on to the next.
-    pub(super) fn undeliverable(&mut self, subscription: SubscriptionId, number: u64, reason: &str) {
+    pub(super) fn undeliverable(
+        &mut self,
+        subscription: SubscriptionId,
+        number: u64,
+        message_id: Option<&MessageId>,
+        reason: &str,
+    ) {
         let mut state = self.deliveries.lock();
         let Some(consumer) = state.consumers.get_mut(&subscription) else { return };
         consumer.ledger.settle(number, number);
@@ -127,7 +133,15 @@ impl Connection {
             let kind = AckKind::Undeliverable { reason: reason.into() };
             Command::Acknowledge(Ack { subscription, first: number, last: number, kind, transaction: None })
         };
-        tracing::warn!(peer = %self.peer, consumer = %consumer.id, reason, "a message cannot be written for a peer");
+        let (peer, shown) = (self.peer, message_id.map(tracing::field::display));
+        if consumer.unwritable.is_new(message_id) {
+            tracing::warn!(%peer, consumer = %consumer.id, message_id = shown, reason, "a message cannot be written for a peer");
+        } else {
+            tracing::debug!(
+                %peer, consumer = %consumer.id, message_id = shown, reason,
+                "a message can still not be written for a peer"
+            );
+        }
         drop(state);
         if let Ok(provider) = self.provider() {
             provider.tell(command);
@@ -135,6 +149,8 @@ impl Connection {
         if is_too_late {
             self.pull_is_over(subscription);
         }
+        // A drain that waited for this message goes on.
+        self.hand_on(subscription);
         self.forget_if_done(subscription);
     }
 }

@@ -3,7 +3,9 @@
 use std::io;
 use std::net::SocketAddr;
 
+use corriere_core::nearest::nearest;
 use corriere_core::url_option::{UrlOption, UrlOptionError, flag, milliseconds, read_options};
+use corriere_core::user_info::without_user_info;
 use thiserror::Error;
 
 use super::accepting::FIRST_FRAMES;
@@ -17,6 +19,14 @@ pub enum BindError {
     #[error("`{url}` is no address to listen on; expected something like `tcp://127.0.0.1:61616`")]
     Address {
         /// The address.
+        url: String,
+    },
+    /// It has a user in front of its host.
+    #[error(
+        "`{url}` has a user in front of the host; expected a host and a port alone, as in `tcp://127.0.0.1:61616`, as nobody is asked who they are yet"
+    )]
+    UserInfo {
+        /// The address, without its options and with `***` for the user.
         url: String,
     },
     /// It has another scheme.
@@ -146,6 +156,7 @@ fn declined(value: &str) -> Result<(), &'static str> {
 
 impl ListenAddress {
     pub(super) fn parse(url: &str) -> Result<Self, BindError> {
+        no_user(url)?;
         let (address, query) = split(url);
         let target = target(address)?;
         let mut options = Options::default();
@@ -155,6 +166,10 @@ impl ListenAddress {
 
     /// All that is wrong with an address, as far as that can be said without asking for its host.
     pub(super) fn mistakes(url: &str) -> Vec<BindError> {
+        if let Err(mistake) = no_user(url) {
+            // All others would show the address.
+            return vec![mistake];
+        }
         let (address, query) = split(url);
         let mut mistakes = Vec::new();
         match target(address) {
@@ -185,15 +200,17 @@ fn split(url: &str) -> (&str, &str) {
     url.split_once('?').unwrap_or((url, ""))
 }
 
+fn no_user(url: &str) -> Result<(), BindError> {
+    without_user_info(url).map_or(Ok(()), |url| Err(BindError::UserInfo { url }))
+}
+
 /// Host and port of an address without its options.
 fn target(address: &str) -> Result<&str, BindError> {
     let no_address = || BindError::Address { url: address.to_owned() };
     let (scheme, target) = address.split_once("://").ok_or_else(no_address)?;
     if scheme != SCHEME {
-        // A letter that is wrong, missing or too many, or two in the wrong order.
-        let is_near = strsim::damerau_levenshtein(&scheme.to_lowercase(), SCHEME) <= 1;
-        let (url, scheme) = (address.to_owned(), scheme.to_owned());
-        return Err(BindError::Scheme { url, scheme, nearest: is_near.then_some(SCHEME) });
+        let nearest = nearest(scheme, [SCHEME]);
+        return Err(BindError::Scheme { url: address.to_owned(), scheme: scheme.to_owned(), nearest });
     }
     let target = target.trim_end_matches('/');
     let has_port =
@@ -275,6 +292,22 @@ mod tests {
         }
         for url in ["", "tcp://", "tcp://h", "tcp://:1", "tcp://h:x", "h:1", "tcp://h:65536"] {
             assert!(matches!(ListenAddress::parse(url), Err(BindError::Address { .. })), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_user_in_front_of_the_host_is_refused_and_never_shown() {
+        for url in
+            ["tcp://u:geheim@127.0.0.1:1?trace=true", "t_cp://u:geheim@h:1", "tcp://geheim@h", "u:geheim@h:1"]
+        {
+            let mut found = ListenAddress::mistakes(url);
+            found.extend(ListenAddress::parse(url).err());
+            assert_eq!(found.len(), 2, "{found:?}");
+            for error in found {
+                assert!(matches!(error, BindError::UserInfo { .. }), "{error}");
+                let shown = format!("{error} {error:?}");
+                assert!(shown.contains("***@") && !shown.contains("geheim"), "{shown}");
+            }
         }
     }
 

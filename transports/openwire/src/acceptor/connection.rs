@@ -237,15 +237,15 @@ impl Connection {
     fn told(&mut self, told: Told) -> Result<(), Ending> {
         match told {
             Told::Lost(error) => Err(Ending::Refused(error.into())),
-            Told::HasRoom { subscription } => {
+            Told::IsDue { subscription } => {
                 self.hand_on(subscription);
                 Ok(())
             }
             Told::DoesNotRead => Err(Ending::Refused(Refusal::illegal_state(
                 "the peer asked for word of temporary destinations and does not read it",
             ))),
-            Told::Undeliverable { subscription, number, reason } => {
-                self.undeliverable(subscription, number, &reason);
+            Told::Undeliverable { subscription, number, message_id, reason } => {
+                self.undeliverable(subscription, number, message_id.as_ref(), &reason);
                 Ok(())
             }
         }

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
+use corriere_core::destination::MAXIMUM_PREFETCH;
 use corriere_core::provider::{Ack, AckKind, Cause, Command, Credit, ProviderError, Subscribe};
 use corriere_core::{Destination, RedeliveryOverrides, SessionId, SubscriptionId};
 use tokio::time::Instant;
@@ -13,13 +14,10 @@ use super::connection::Connection;
 use super::deliveries::Consumer;
 use super::exceptions::Refusal;
 use super::ledger::Ledger;
-use super::pulls::Request;
+use super::pulls::{Due, Request};
 use super::sessions::UNKNOWN;
 use crate::codec::structures::{self as wire, JavaException};
 use crate::redelivery::ConsumerTerms;
-
-/// The largest window, as in ActiveMQ's client.
-const MAXIMUM_PREFETCH: u32 = 32_767;
 
 impl Connection {
     pub(super) fn open_consumer(&mut self, info: wire::ConsumerInfo, answer: Answer) -> Result<(), Refusal> {
@@ -226,17 +224,18 @@ impl Connection {
         Ok(())
     }
 
-    /// Asks the provider for what a peer of Corriere asks for, a slice at a time.
+    /// Asks the provider for what a peer of Corriere asks for, a slice at a time, and says when a drain is complete.
     pub(super) fn hand_on(&mut self, subscription: SubscriptionId) {
         // Of a connection that is closed nobody waits any more.
         let Ok(provider) = self.provider() else { return };
-        while let Some(request) = self.deliveries.next_request(subscription) {
-            match request {
-                Request::Grant(credit) => provider.tell(Command::Grant { subscription, credit }),
-                Request::Drain => {
+        while let Some(due) = self.deliveries.next_due(subscription) {
+            match due {
+                Due::Ask(Request::Grant(credit)) => provider.tell(Command::Grant { subscription, credit }),
+                Due::Ask(Request::Drain) => {
                     let receipt = provider.submit(Command::Drain { subscription });
                     self.when_opened(receipt, Then::Drained { subscription });
                 }
+                Due::Drained => self.deliveries.say_nothing_more(subscription),
             }
         }
     }
@@ -253,18 +252,17 @@ impl Connection {
         }
     }
 
-    /// All that there was for a consumer without a window has been sent.
+    /// The provider has delivered all that there was for a consumer without a window.
     pub(super) fn drained(&mut self, subscription: SubscriptionId) {
         let mut state = self.deliveries.lock();
-        let is_over = state.consumers.get_mut(&subscription).is_some_and(|consumer| {
-            if self.is_corriere { consumer.grants.drained() } else { consumer.pulls.drained() }
-        });
-        drop(state);
-        if is_over {
-            self.deliveries.say_nothing_more(subscription);
-        }
+        let Some(consumer) = state.consumers.get_mut(&subscription) else { return };
         if self.is_corriere {
+            consumer.grants.drained();
+            drop(state);
             self.hand_on(subscription);
+        } else if consumer.pulls.drained() {
+            drop(state);
+            self.deliveries.say_nothing_more(subscription);
         }
     }
 

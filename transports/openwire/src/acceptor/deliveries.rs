@@ -6,14 +6,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use corriere_core::SubscriptionId;
 use corriere_core::provider::{DeliverySink, Dispatch, Event, ProviderError};
+use corriere_core::{MessageId, SubscriptionId};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::advisories::{Advisory, Watchers};
 use super::ledger::Ledger;
 use super::parking::Unwritten;
-use super::pulls::{Grants, Pulls, Request};
+use super::pulls::{Due, Grants, Pulls};
+use super::unwritable::Unwritable;
 use crate::codec::Structure;
 use crate::codec::conversion::ConversionError;
 use crate::codec::structures as wire;
@@ -59,9 +60,9 @@ pub(super) enum Told {
     /// The provider has ended the connection.
     Lost(ProviderError),
     /// A message cannot be written for this peer.
-    Undeliverable { subscription: SubscriptionId, number: u64, reason: String },
-    /// A consumer without a window has room for more.
-    HasRoom { subscription: SubscriptionId },
+    Undeliverable { subscription: SubscriptionId, number: u64, message_id: Option<MessageId>, reason: String },
+    /// There is something to be done for a consumer without a window, as what came for it is written.
+    IsDue { subscription: SubscriptionId },
     /// The peer asked for word of temporary destinations and does not read it.
     DoesNotRead,
 }
@@ -76,6 +77,7 @@ pub(super) struct Consumer {
     pub(super) ledger: Ledger,
     pub(super) pulls: Pulls,
     pub(super) grants: Grants,
+    pub(super) unwritable: Unwritable,
     /// What came before the peer was answered that the consumer is there.
     early: Option<Vec<Outgoing>>,
 }
@@ -89,6 +91,7 @@ impl Consumer {
             ledger: Ledger::default(),
             pulls: Pulls::default(),
             grants: Grants::default(),
+            unwritable: Unwritable::default(),
             early: Some(Vec::new()),
         }
     }
@@ -135,8 +138,8 @@ impl Deliveries {
         self.outbox.close();
     }
 
-    /// What the provider is to be asked for a consumer without a window.
-    pub(super) fn next_request(&self, subscription: SubscriptionId) -> Option<Request> {
+    /// What is to be done for a consumer without a window.
+    pub(super) fn next_due(&self, subscription: SubscriptionId) -> Option<Due> {
         let mut state = self.lock();
         let slice = state.slice(self.pulled);
         state.consumers.get_mut(&subscription)?.grants.next(slice)
@@ -152,7 +155,7 @@ impl Deliveries {
         let slice = state.slice(self.pulled);
         let consumer = state.consumers.get_mut(&subscription);
         if consumer.is_some_and(|consumer| consumer.grants.written(slice)) {
-            self.tell(Told::HasRoom { subscription });
+            self.tell(Told::IsDue { subscription });
         }
     }
 
@@ -218,7 +221,8 @@ impl Deliveries {
     /// Says that a message cannot be written.
     pub(super) fn undeliverable(&self, dispatch: &Dispatch, reason: String) {
         let (subscription, number) = (dispatch.subscription, dispatch.number);
-        self.tell(Told::Undeliverable { subscription, number, reason });
+        let message_id = dispatch.message.headers().message_id.clone();
+        self.tell(Told::Undeliverable { subscription, number, message_id, reason });
     }
 }
 

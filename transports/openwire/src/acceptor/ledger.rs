@@ -1,6 +1,6 @@
 //! What one consumer was sent and has not settled: how a message id of the wire becomes the number of a delivery.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use corriere_core::provider::Dispatch;
 use corriere_core::{MessageId, TransactionId};
@@ -25,7 +25,18 @@ pub(super) struct Ledger {
 #[derive(Debug)]
 struct Numbers {
     oldest: u64,
-    later: Vec<u64>,
+    later: Later,
+}
+
+/// The deliveries of one message id behind the oldest. There may be as many as the peer likes, and each acknowledgement looks
+/// for one of them.
+#[derive(Debug, Default)]
+struct Later {
+    /// The sequence of each.
+    all: BTreeMap<u64, i64>,
+    by_sequence: BTreeMap<i64, u64>,
+    /// Those that no transaction has.
+    free: BTreeSet<u64>,
 }
 
 #[derive(Debug)]
@@ -37,9 +48,24 @@ struct Delivered {
     transaction: Option<TransactionId>,
 }
 
-impl Numbers {
-    fn iter(&self) -> impl Iterator<Item = u64> {
-        std::iter::once(self.oldest).chain(self.later.iter().copied())
+impl Later {
+    fn add(&mut self, number: u64, sequence: i64) {
+        self.all.insert(number, sequence);
+        self.by_sequence.insert(sequence, number);
+        self.free.insert(number);
+    }
+
+    fn remove(&mut self, number: u64) {
+        if let Some(sequence) = self.all.remove(&number) {
+            self.by_sequence.remove(&sequence);
+        }
+        self.free.remove(&number);
+    }
+
+    fn take_first(&mut self) -> Option<u64> {
+        let number = *self.all.first_key_value()?.0;
+        self.remove(number);
+        Some(number)
     }
 }
 
@@ -61,8 +87,8 @@ impl Ledger {
         }
         let id = dispatch.message.headers().message_id.clone();
         if let Some(id) = &id {
-            let add = |numbers: &mut Numbers| numbers.later.push(dispatch.number);
-            let first = || Numbers { oldest: dispatch.number, later: Vec::new() };
+            let add = |numbers: &mut Numbers| numbers.later.add(dispatch.number, sequence);
+            let first = || Numbers { oldest: dispatch.number, later: Later::default() };
             self.names.entry(id.clone()).and_modify(add).or_insert_with(first);
         }
         self.deliveries.insert(dispatch.number, Delivered { id, sequence, transaction: None });
@@ -91,13 +117,17 @@ impl Ledger {
     /// The number of a message. Of several with its id it is the one whose sequence the peer gives back, as it should, or the
     /// oldest, from this number on, that no transaction has.
     fn find(&self, id: &wire::MessageId, from: u64) -> Option<u64> {
-        let numbers = self.named(id)?;
-        let is =
-            |number: &u64, what: &dyn Fn(&Delivered) -> bool| self.deliveries.get(number).is_some_and(what);
-        let by_sequence =
-            numbers.iter().find(|number| is(number, &|one| one.sequence == id.broker_sequence_id));
-        let is_free = |number: &u64| *number >= from && is(number, &|one| one.transaction.is_none());
-        by_sequence.or_else(|| numbers.iter().find(is_free)).or(Some(numbers.oldest))
+        let Numbers { oldest, later } = self.named(id)?;
+        let first = self.deliveries.get(oldest);
+        if first.is_some_and(|first| first.sequence == id.broker_sequence_id) {
+            return Some(*oldest);
+        }
+        if let Some(number) = later.by_sequence.get(&id.broker_sequence_id) {
+            return Some(*number);
+        }
+        let is_free = *oldest >= from && first.is_some_and(|first| first.transaction.is_none());
+        let next_free = || later.free.range(from..).next().copied();
+        Some(if is_free { *oldest } else { next_free().unwrap_or(*oldest) })
     }
 
     fn named(&self, id: &wire::MessageId) -> Option<&Numbers> {
@@ -135,8 +165,13 @@ impl Ledger {
 
     /// Keeps what a transaction acknowledged until its end. What another one did before stays with that.
     pub(super) fn lock(&mut self, first: u64, last: u64, transaction: &TransactionId) {
-        for (_, delivered) in self.deliveries.range_mut(first..=last.max(first)) {
-            delivered.transaction.get_or_insert_with(|| transaction.clone());
+        for (number, delivered) in self.deliveries.range_mut(first..=last.max(first)) {
+            if delivered.transaction.is_none() {
+                delivered.transaction = Some(transaction.clone());
+                if let Some(numbers) = delivered.id.as_ref().and_then(|id| self.names.get_mut(id)) {
+                    numbers.later.free.remove(number);
+                }
+            }
         }
     }
 
@@ -148,6 +183,10 @@ impl Ledger {
                 delivered.transaction = None;
                 if is_committed {
                     settled.push(*number);
+                } else if let Some(numbers) = delivered.id.as_ref().and_then(|id| self.names.get_mut(id))
+                    && numbers.oldest != *number
+                {
+                    numbers.later.free.insert(*number);
                 }
             }
         }
@@ -207,11 +246,11 @@ impl Ledger {
         let Some(id) = &delivered.id else { return };
         let Some(numbers) = self.names.get_mut(id) else { return };
         if numbers.oldest != number {
-            numbers.later.retain(|other| *other != number);
-        } else if numbers.later.is_empty() {
-            self.names.remove(id);
+            numbers.later.remove(number);
+        } else if let Some(next) = numbers.later.take_first() {
+            numbers.oldest = next;
         } else {
-            numbers.oldest = numbers.later.remove(0);
+            self.names.remove(id);
         }
     }
 }
@@ -345,6 +384,64 @@ mod tests {
         assert_eq!(ledger.number_of(&id(1)), Some(3), "the other one is acknowledged");
         ledger.lock(3, 3, &TransactionId::Local(1));
         assert_eq!(ledger.number_of(&id(1)), Some(1));
+    }
+
+    /// So many that it would be minutes if each acknowledgement looked at all of them.
+    #[test]
+    fn of_many_deliveries_of_one_id_each_is_found_at_once() {
+        const MANY: u64 = 50_000;
+        let ledger = || {
+            let mut ledger = Ledger::default();
+            for number in 1..=MANY {
+                ledger.note(&dispatch(number, 1, 0), 100 + i64::try_from(number).unwrap());
+            }
+            ledger
+        };
+        // The newest first, by what the peer gives back.
+        let mut by_sequence = ledger();
+        for number in (1..=MANY).rev() {
+            let broker_sequence_id = 100 + i64::try_from(number).unwrap();
+            assert_eq!(by_sequence.number_of(&wire::MessageId { broker_sequence_id, ..id(1) }), Some(number));
+            assert_eq!(by_sequence.settle(number, number), 1);
+        }
+        assert_eq!(by_sequence.names.len(), 0);
+        // The oldest first, without, and each stays with a transaction.
+        let mut in_transaction = ledger();
+        let transaction = TransactionId::Local(1);
+        for number in 1..=MANY {
+            assert_eq!(in_transaction.number_of(&id(1)), Some(number));
+            in_transaction.lock(number, number, &transaction);
+        }
+        in_transaction.end(1, MANY, &transaction, false);
+        for number in 1..=MANY {
+            assert_eq!(in_transaction.range(Some(&id(1)), Some(&id(1))), Some((number, number)));
+            assert_eq!(in_transaction.settle(number, number), 1);
+        }
+        assert_eq!(in_transaction.names.len(), 0);
+    }
+
+    #[test]
+    fn what_one_transaction_has_of_one_id_is_free_again_in_its_order() {
+        let mut ledger = twice();
+        ledger.note(&dispatch(4, 1, 0), 104);
+        let transaction = TransactionId::Local(1);
+        ledger.lock(1, 3, &transaction);
+        assert_eq!(ledger.number_of(&id(1)), Some(4));
+        ledger.end(1, 1, &transaction, true);
+        assert_eq!(
+            ledger.number_of(&id(1)),
+            Some(4),
+            "the third is with the transaction, and the oldest now"
+        );
+        ledger.end(2, 3, &transaction, false);
+        assert_eq!(ledger.number_of(&id(1)), Some(3));
+        assert_eq!(ledger.settle(3, 3), 1);
+        assert_eq!((ledger.number_of(&id(1)), ledger.settle(4, 4)), (Some(4), 1));
+        // All at once.
+        let mut ledger = twice();
+        ledger.note(&dispatch(4, 1, 0), 104);
+        ledger.close(0);
+        assert_eq!((ledger.is_done(), ledger.names.len()), (true, 0));
     }
 
     #[test]

@@ -39,6 +39,7 @@ mod sending;
 mod sessions;
 mod temporary;
 mod transactions;
+mod unwritable;
 mod writing;
 
 pub use accepting::{Acceptor, AcceptorOptions};

@@ -73,6 +73,8 @@ pub(super) struct Grants {
     /// Delivered and not written.
     unwritten: u32,
     drain: Drain,
+    /// Whether credit came back while the provider drained: whether it was taken back with the rest is not known.
+    has_returned: bool,
     /// What the peer asked for behind a drain that is not complete.
     later: VecDeque<Request>,
 }
@@ -85,6 +87,18 @@ enum Drain {
     Asked,
     /// The provider drains the present slice.
     UnderWay,
+    /// The provider has nothing more. The peer is told when all that came is written, as the provider gives another message
+    /// for one that cannot be.
+    Writing,
+}
+
+/// What is to be done for a consumer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// The provider is to be asked for something.
+    Ask(Request),
+    /// The peer is to be told that its drain is complete.
+    Drained,
 }
 
 /// What is to be asked of the provider, or what the peer asks.
@@ -125,24 +139,40 @@ impl Grants {
         self.unwritten += 1;
     }
 
-    /// A message that came cannot be written, and the provider gives another one for it.
+    /// A message that came cannot be written, and the provider gives another one for it, for which it has to be drained again.
     pub(super) fn undelivered(&mut self) {
-        if self.drain != Drain::UnderWay {
-            self.open += 1;
+        self.unwritten = self.unwritten.saturating_sub(1);
+        self.open += 1;
+        match self.drain {
+            Drain::None | Drain::Asked => {}
+            Drain::UnderWay => self.has_returned = true,
+            Drain::Writing => self.drain = Drain::Asked,
         }
     }
 
-    /// A message is written; whether the next slice may be handed on.
+    /// A message is written; whether something is to be done now.
     pub(super) fn written(&mut self, slice: u32) -> bool {
         self.unwritten = self.unwritten.saturating_sub(1);
-        self.waiting > 0 && self.drain != Drain::UnderWay && self.room(slice) > 0
+        match self.drain {
+            Drain::None | Drain::Asked => self.waiting > 0 && self.room(slice) > 0,
+            Drain::UnderWay => false,
+            Drain::Writing => self.unwritten == 0,
+        }
     }
 
-    /// What the provider is to be asked now, to be called until there is nothing, after each change.
-    pub(super) fn next(&mut self, slice: u32) -> Option<Request> {
-        if self.drain == Drain::UnderWay {
-            return None;
+    /// What is to be done now, to be called until there is nothing, after each change.
+    pub(super) fn next(&mut self, slice: u32) -> Option<Due> {
+        match self.drain {
+            Drain::None | Drain::Asked => self.next_request(slice).map(Due::Ask),
+            Drain::UnderWay => None,
+            Drain::Writing => (self.unwritten == 0).then(|| {
+                self.end_drain();
+                Due::Drained
+            }),
         }
+    }
+
+    fn next_request(&mut self, slice: u32) -> Option<Request> {
         let credit = u32::try_from(self.waiting).unwrap_or(u32::MAX).min(self.room(slice));
         if credit > 0 {
             self.waiting -= u64::from(credit);
@@ -156,22 +186,26 @@ impl Grants {
         })
     }
 
-    /// The provider has drained a slice; whether that was all, which the peer is to be told. What is left of a slice is taken
-    /// back, and with it what was not handed on.
-    pub(super) fn drained(&mut self) -> bool {
-        let found_nothing_more = std::mem::take(&mut self.open) > 0;
-        if self.waiting > 0 && !found_nothing_more {
+    /// The provider has drained a slice. What is left of it is taken back, and with it what was not handed on.
+    pub(super) fn drained(&mut self) {
+        if std::mem::take(&mut self.has_returned) {
             self.drain = Drain::Asked;
-            return false;
+            return;
         }
-        self.waiting = 0;
+        let found_nothing_more = std::mem::take(&mut self.open) > 0;
+        if found_nothing_more {
+            self.waiting = 0;
+        }
+        self.drain = if self.waiting > 0 { Drain::Asked } else { Drain::Writing };
+    }
+
+    fn end_drain(&mut self) {
         self.drain = Drain::None;
         while self.drain == Drain::None
             && let Some(request) = self.later.pop_front()
         {
             self.take(request);
         }
-        true
     }
 
     /// How much may be handed on: nothing before half of a slice is written, so that it is not one message each time.
@@ -258,8 +292,14 @@ mod tests {
         assert!(pulls.undelivered() && pulls.expire() && pulls.drained(), "it is told after all");
     }
 
-    /// Asks for all that may be asked for.
-    fn requests(grants: &mut Grants, slice: u32) -> Vec<Request> {
+    const DRAIN: Due = Due::Ask(Request::Drain);
+
+    fn grant(credit: u32) -> Due {
+        Due::Ask(Request::Grant(credit))
+    }
+
+    /// All that is to be done now.
+    fn due(grants: &mut Grants, slice: u32) -> Vec<Due> {
         std::iter::from_fn(|| grants.next(slice)).collect()
     }
 
@@ -267,46 +307,93 @@ mod tests {
     fn a_large_grant_is_handed_on_as_what_came_by_it_is_written() {
         let mut grants = Grants::default();
         assert!(grants.ask(Request::Grant(u32::MAX)) && grants.ask(Request::Grant(u32::MAX)));
-        assert_eq!(requests(&mut grants, 4), [Request::Grant(4)]);
+        assert_eq!(due(&mut grants, 4), [grant(4)]);
         (0..4).for_each(|_| grants.deliver());
-        assert_eq!(requests(&mut grants, 4), []);
-        assert!(!grants.written(4) && requests(&mut grants, 4).is_empty());
+        assert_eq!(due(&mut grants, 4), []);
+        assert!(!grants.written(4) && due(&mut grants, 4).is_empty());
         assert!(grants.written(4), "half of it is written");
-        assert_eq!(requests(&mut grants, 4), [Request::Grant(2)]);
+        assert_eq!(due(&mut grants, 4), [grant(2)]);
         // With more consumers the slices are smaller.
         (0..4).for_each(|_| assert!(!grants.written(1)));
-        assert_eq!(requests(&mut grants, 1), []);
+        assert_eq!(due(&mut grants, 1), []);
     }
 
     #[test]
     fn a_drain_goes_through_all_slices_before_it_finds_nothing() {
         let mut grants = Grants::default();
         assert!(grants.ask(Request::Grant(6)) && grants.ask(Request::Drain));
-        assert_eq!(requests(&mut grants, 4), [Request::Grant(4), Request::Drain]);
+        assert_eq!(due(&mut grants, 4), [grant(4), DRAIN]);
         // What comes behind it waits for it.
         assert!(grants.ask(Request::Grant(1)) && grants.ask(Request::Grant(1)) && grants.ask(Request::Drain));
-        assert_eq!(requests(&mut grants, 4), []);
+        assert_eq!(due(&mut grants, 4), []);
         (0..4).for_each(|_| grants.deliver());
-        assert!(!grants.drained());
-        assert_eq!(requests(&mut grants, 4), [], "nothing of it is written");
+        grants.drained();
+        assert_eq!(due(&mut grants, 4), [], "nothing of it is written");
         (0..4).for_each(|_| _ = grants.written(4));
-        assert_eq!(requests(&mut grants, 4), [Request::Grant(2), Request::Drain]);
+        assert_eq!(due(&mut grants, 4), [grant(2), DRAIN]);
         grants.deliver();
-        assert!(grants.drained(), "there was no sixth message");
-        assert_eq!(requests(&mut grants, 4), [Request::Grant(2), Request::Drain]);
-        assert!(grants.drained());
-        assert_eq!(requests(&mut grants, 4), []);
+        grants.drained();
+        assert_eq!(due(&mut grants, 4), [], "the fifth is not written");
+        assert!(grants.written(4));
+        assert_eq!(due(&mut grants, 4), [Due::Drained, grant(2), DRAIN], "there was no sixth message");
+        grants.drained();
+        assert_eq!(due(&mut grants, 4), [Due::Drained]);
     }
 
     #[test]
     fn a_drain_of_more_than_there_is_ends_with_its_first_slice() {
         let mut grants = Grants::default();
         assert!(grants.ask(Request::Grant(u32::MAX)) && grants.ask(Request::Drain));
-        assert_eq!(requests(&mut grants, 4), [Request::Grant(4), Request::Drain]);
+        assert_eq!(due(&mut grants, 4), [grant(4), DRAIN]);
         grants.deliver();
-        assert!(grants.drained());
-        assert!(!grants.written(4));
-        assert_eq!(requests(&mut grants, 4), [], "its credit is taken back, also what was not handed on");
+        grants.drained();
+        assert!(grants.written(4));
+        assert_eq!(
+            due(&mut grants, 4),
+            [Due::Drained],
+            "its credit is taken back, also what was not handed on"
+        );
+    }
+
+    #[test]
+    fn a_drain_whose_message_cannot_be_written_is_made_again_before_the_peer_is_told() {
+        // The message turns out to be unwritable after the provider has drained, and before.
+        for is_known_before in [false, true] {
+            let mut grants = Grants::default();
+            assert!(grants.ask(Request::Grant(1)) && grants.ask(Request::Drain));
+            assert_eq!(due(&mut grants, 4), [grant(1), DRAIN]);
+            grants.deliver();
+            if is_known_before {
+                grants.undelivered();
+                assert_eq!(due(&mut grants, 4), []);
+                grants.drained();
+            } else {
+                grants.drained();
+                assert_eq!(due(&mut grants, 4), [], "nobody knows whether it can be written");
+                grants.undelivered();
+            }
+            // Another one comes for it.
+            assert_eq!(due(&mut grants, 4), [DRAIN]);
+            grants.deliver();
+            grants.drained();
+            assert_eq!(due(&mut grants, 4), []);
+            assert!(grants.written(4));
+            assert_eq!(due(&mut grants, 4), [Due::Drained]);
+        }
+    }
+
+    #[test]
+    fn a_drain_whose_only_message_cannot_be_written_finds_nothing_and_leaves_no_credit() {
+        let mut grants = Grants::default();
+        assert!(grants.ask(Request::Grant(2)) && grants.ask(Request::Drain));
+        assert_eq!(due(&mut grants, 4), [grant(2), DRAIN]);
+        grants.deliver();
+        grants.drained();
+        grants.undelivered();
+        assert_eq!(due(&mut grants, 4), [DRAIN]);
+        grants.drained();
+        assert_eq!(due(&mut grants, 4), [Due::Drained]);
+        assert_eq!((grants.open, grants.waiting, grants.unwritten), (0, 0, 0));
     }
 
     #[test]

@@ -33,14 +33,14 @@ impl Writing {
                 Outgoing::Word(structure) | Outgoing::Answer(structure) => writer.put(&structure)?,
                 Outgoing::Advisory(advisory) => writer.put(&shared.advisor.dispatch(&advisory))?,
                 Outgoing::Delivery(delivery) => {
-                    deliveries.written(&delivery);
                     let written = match delivery.to_structure(is_corriere) {
                         Ok(structure) => writer.put(&structure).map_err(|error| error.to_string()),
                         Err(error) => Err(error.to_string()),
                     };
-                    // It is this message's own fault, and the next one can be written.
-                    if let Err(reason) = written {
-                        deliveries.undeliverable(&delivery.dispatch, reason);
+                    match written {
+                        Ok(()) => deliveries.written(&delivery),
+                        // It is this message's own fault, and the next one can be written.
+                        Err(reason) => deliveries.undeliverable(&delivery.dispatch, reason),
                     }
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bytes::BufMut;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout_at};
 
@@ -75,14 +76,17 @@ impl<R: AsyncRead + Unpin> CommandReader<R> {
             if let Some(place) = &mut self.place
                 && let Some((size, received)) = self.frames.unfinished()
                 && received >= SMALL
-                && place.enter(size).await
+                && place.enter(size, received).await
             {
                 // The silence before was ours.
                 self.heard = Instant::now();
             }
             let deadline = self.deadline();
+            let received = self.frames.unfinished().map_or(0, |(_, received)| received);
+            let most = self.place.as_ref().map_or(usize::MAX, |place| place.room(received));
             self.frames.reserve(READ);
-            let read = self.stream.read_buf(self.frames.buffer_mut());
+            let mut buffer = self.frames.buffer_mut().limit(most);
+            let read = self.stream.read_buf(&mut buffer);
             let count = match deadline {
                 Some((at, error)) => timeout_at(at, read).await.map_err(|_| error)??,
                 None => read.await?,

@@ -168,7 +168,7 @@ fn sharing(room: &FrameRoom) -> (CommandReader<ReadHalf<DuplexStream>>, DuplexSt
 
 #[tokio::test]
 async fn a_large_frame_waits_until_there_is_room_for_it_and_small_ones_do_not() {
-    let room = FrameRoom::new(0, 300_000);
+    let room = FrameRoom::new(0);
     let ((mut first, mut to_first), (mut second, mut to_second), (mut third, mut to_third)) =
         (sharing(&room), sharing(&room), sharing(&room));
     let (one, other) = (large(300_000), large(200_000));
@@ -197,8 +197,23 @@ async fn a_large_frame_waits_until_there_is_room_for_it_and_small_ones_do_not() 
 }
 
 #[tokio::test]
+async fn large_frames_that_are_announced_and_do_not_come_are_in_nobodys_way() {
+    let room = FrameRoom::new(1_000_000);
+    let mut trickling: Vec<_> = (0..3).map(|_| sharing(&room)).collect();
+    for (reader, writer) in &mut trickling {
+        writer.write_all(&large(900_000)[..100_000]).await.unwrap();
+        assert!(reader.next().now_or_never().is_none() && reader.is_within_a_large_frame());
+    }
+    let mut others: Vec<_> = (0..2).map(|_| sharing(&room)).collect();
+    for (reader, writer) in &mut others {
+        writer.write_all(&large(400_000)).await.unwrap();
+        assert!(matches!(reader.next().now_or_never(), Some(Err(LinkError::Decode(_)))));
+    }
+}
+
+#[tokio::test]
 async fn who_goes_while_a_large_frame_waits_or_arrives_leaves_no_hole_in_the_room() {
-    let room = FrameRoom::new(300_000, 0);
+    let room = FrameRoom::new(0);
     for _ in 0..3 {
         let ((mut holder, mut to_holder), (mut waiter, mut to_waiter)) = (sharing(&room), sharing(&room));
         for write in [&mut to_holder, &mut to_waiter] {
@@ -214,7 +229,7 @@ async fn who_goes_while_a_large_frame_waits_or_arrives_leaves_no_hole_in_the_roo
 
 #[tokio::test(start_paused = true)]
 async fn a_large_frame_that_trickles_does_not_keep_its_place() {
-    let room = FrameRoom::new(0, 300_000);
+    let room = FrameRoom::new(0);
     let (mut reader, mut to_reader) = sharing(&room);
     let frame = large(300_000);
     to_reader.write_all(&frame[..100_000]).await.unwrap();
