@@ -320,7 +320,9 @@ impl Connection {
                 if let Err(error) = &outcome
                     && self.is_unheard
                 {
-                    self.lost.note(&sent, error);
+                    if !answer.is_required {
+                        self.lost.note(&sent, error);
+                    }
                     return Ok(());
                 }
                 if let Err(error) = &outcome
