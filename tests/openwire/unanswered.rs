@@ -14,7 +14,7 @@ use corriere_openwire::structures::{
 };
 
 use crate::log::{log, logged_of};
-use crate::peer::{Peer, queue, words};
+use crate::peer::{Peer, queue};
 use crate::server::{Server, settings};
 
 const DEADLINE: Duration = Duration::from_secs(30);

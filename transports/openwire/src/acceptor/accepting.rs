@@ -217,7 +217,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
                 }
                 Err(error) => {
                     // Out of file descriptors, most likely, and at once again: it is said once.
-                    if !std::mem::replace(&mut is_failing, true) {
+                    if std::mem::replace(&mut is_failing, true) {
+                        tracing::debug!(%error, "still no connection can be accepted");
+                    } else {
                         tracing::warn!(%error, "no connection can be accepted");
                     }
                     sleep(Duration::from_millis(100)).await;
