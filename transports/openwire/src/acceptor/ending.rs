@@ -72,18 +72,20 @@ impl Connection {
         let mut farewell = self.shared.options.farewell;
         let lets_sends_wait = ending.lets_sends_wait();
         let mut refusal = None;
+        // Of a peer that went by itself, whether that was in order.
+        let mut is_orderly = None;
         // Bytes that nobody has read when a socket closes may take with them what was written last.
         let mut is_sent_away = true;
         match ending {
             Ending::Left => {
                 is_sent_away = false;
-                tracing::debug!(%peer, "a peer has left");
+                is_orderly = Some(true);
             }
             Ending::Broken(LinkError::Closed) if self.introduced.is_none() || self.is_closed => {
-                tracing::debug!(%peer, "a peer has left");
+                is_orderly = Some(true);
             }
             Ending::Broken(LinkError::Closed | LinkError::Truncated | LinkError::Io(_)) => {
-                tracing::warn!(%peer, "a peer has gone without closing its connection");
+                is_orderly = Some(false);
             }
             Ending::Broken(error) => {
                 tracing::warn!(%peer, %error, "a connection is closed");
@@ -127,6 +129,7 @@ impl Connection {
         }
         let outliving = self.sends_may_wait().filter(|_| lets_sends_wait);
         self.leave(outliving.is_some());
+        self.say_gone(is_orderly);
         self.close_ears();
         let closing = async move {
             let rest = async {
@@ -144,6 +147,18 @@ impl Connection {
             self.lost.say(peer);
         };
         tokio::join!(closing, waiting);
+    }
+
+    /// Says in the log that a peer went by itself, and what it left.
+    fn say_gone(&self, is_orderly: Option<bool>) {
+        let (peer, client_id, returned) = (self.peer, self.client_id(), self.returned);
+        match is_orderly {
+            Some(true) => tracing::debug!(%peer, client_id, returned, "a peer has left"),
+            Some(false) => {
+                tracing::warn!(%peer, client_id, returned, "a peer has gone without closing its connection");
+            }
+            None => {}
+        }
     }
 
     /// Takes nothing more for the peer.
@@ -278,6 +293,10 @@ impl Connection {
             for (subscription, number) in oldest {
                 introduced.provider.tell(Command::HandedOver { subscription, number, mark: None });
             }
+        }
+        let consumers = std::mem::take(&mut self.deliveries.lock().consumers);
+        for (subscription, consumer) in consumers {
+            self.returned += self.transactions.returned(subscription, consumer);
         }
     }
 
