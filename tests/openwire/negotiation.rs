@@ -170,7 +170,10 @@ async fn who_only_looks_whether_somebody_listens_is_not_warned_of() {
         next.put(&Preferences::default().info().unwrap().into()).await;
         assert!(matches!(next.read().await, Some(Structure::WireFormatInfo(_))));
         if let Some(Structure::BrokerInfo(_)) = next.read().await {
-            assert_eq!(logged_of(address), Vec::<String>::new());
+            // Its port may be that of one of those meanwhile that were too many.
+            let is_its_own = |line: &String| !line.contains("maximumConnections");
+            let logged: Vec<_> = logged_of(address).into_iter().filter(is_its_own).collect();
+            assert_eq!(logged, Vec::<String>::new());
             return;
         }
         next.rest().await;
