@@ -29,6 +29,7 @@ struct MailerSettings {
     #[serde(default)]
     port: Option<u16>,
     #[serde(default)]
+    #[expect(dead_code, reason = "a table within the configuration")]
     limits: Option<Limits>,
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 #![expect(clippy::unwrap_used, reason = "what fails here fails a test")]
 
+mod failover;
 mod java;
 mod peer;
 mod programs;

@@ -20,8 +20,13 @@ pub(crate) struct Peer {
 impl Peer {
     /// With these keys of `[broker]`, besides the name.
     pub(crate) async fn start(name: &str, more: &str) -> Self {
+        Self::start_on(name, 0, more).await
+    }
+
+    /// On a port that was free.
+    pub(crate) async fn start_on(name: &str, port: u16, more: &str) -> Self {
         let text = format!(
-            "[broker]\nname = \"{name}\"\nlisten = [\"tcp://127.0.0.1:0\"]\n{more}\n[message_converters.text]\ntype = \"text\"\n\
+            "[broker]\nname = \"{name}\"\nlisten = [\"tcp://127.0.0.1:{port}\"]\n{more}\n[message_converters.text]\ntype = \"text\"\n\
              [templates.any]\nmessage_converter = \"text\"\nreceive_timeout = \"60s\""
         );
         let document = Document::from_text("config.toml", &text).unwrap();
@@ -46,6 +51,11 @@ impl Peer {
 
     pub(crate) fn counts(&self, queue: &str) -> Counts {
         self.app.broker().unwrap().counts(&Destination::queue(queue).unwrap()).unwrap_or_default()
+    }
+
+    /// Ends it as SIGTERM does, whatever its clients do.
+    pub(crate) async fn stop_at_once(self) {
+        self.app.stop().await;
     }
 
     /// Ends it, once all clients of other processes are gone: then nothing is with a consumer, and no message vanished.

@@ -57,12 +57,12 @@ async fn what_a_consumer_cannot_have_is_refused_by_name() {
         (
             ConsumerInfo { selector: Some("a = 1".into()), ..plain.clone() },
             "javax.jms.InvalidSelectorException",
-            "selectors are not offered yet",
+            "selectors are not offered yet; the consumer has `a = 1`",
         ),
         (
             ConsumerInfo { subscription_name: Some("s".into()), ..plain.clone() },
             "javax.jms.JMSException",
-            "durable subscriptions are not offered yet",
+            "durable subscriptions are not offered yet; the consumer is for `s`",
         ),
         (
             ConsumerInfo { exclusive: true, ..plain.clone() },
@@ -124,10 +124,61 @@ async fn that_consumers_of_a_connection_are_refused_is_said_once_in_the_log() {
     let logged = logged_of(address);
     let [line] = logged.as_slice() else { panic!("{logged:?}") };
     let consumer = format!("consumer={}:1:1 ", peer.connection.value);
+    for part in [
+        "WARN",
+        "client_id=\"billing\"",
+        &consumer,
+        "destination=queue://orders",
+        "selectors are not offered yet; the consumer has `a = 1`",
+    ] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+}
+
+#[tokio::test]
+async fn that_a_durable_subscription_is_refused_is_said_with_its_name() {
+    log();
+    let server = Server::start().await;
+    let mut peer = server.client().await;
+    let address = peer.stream.local_addr().unwrap();
+    peer.session(1).await;
+    let plain = peer.consumer_info((1, 1), &topic("prices"), 10);
+    peer.refused(ConsumerInfo { subscription_name: Some("audit".into()), ..plain }).await;
+    let logged = logged_of(address);
+    let [line] = logged.as_slice() else { panic!("{logged:?}") };
     for part in
-        ["WARN", "client_id=\"billing\"", &consumer, "destination=orders", "selectors are not offered yet"]
+        ["client_id=\"none\"", "destination=topic://prices", "subscription_name=\"audit\"", "is for `audit`"]
     {
         assert!(line.contains(part), "{part}: {line}");
+    }
+}
+
+#[tokio::test]
+async fn that_commands_are_refused_is_said_once_for_each_kind_in_the_log() {
+    log();
+    let server = Server::start().await;
+    let mut peer = server.peer().await;
+    let address = peer.stream.local_addr().unwrap();
+    let client_id = Some("billing".into());
+    peer.request(wire::ConnectionInfo { client_id, ..peer.introduction() }).await;
+    let xid = wire::TransactionId::Xa(wire::XaTransactionId { format_id: 1, ..Default::default() });
+    let begin = peer.transaction(1, wire::TransactionOperation::Begin);
+    for _ in 0..3 {
+        peer.refused(wire::TransactionInfo { transaction_id: Some(xid.clone()), ..begin.clone() }).await;
+        let unsubscribe =
+            wire::RemoveSubscriptionInfo { subscription_name: Some("audit".into()), ..Default::default() };
+        let (_, message) = peer.refused(unsubscribe).await;
+        assert_eq!(message, "there is no subscription `audit`: durable subscriptions are not offered yet");
+    }
+    let logged = logged_of(address);
+    let [xa, unsubscribe] = logged.as_slice() else { panic!("{logged:?}") };
+    for (line, parts) in [
+        (xa, ["command=\"TransactionInfo\"", "distributed (XA) transactions are not offered yet"]),
+        (unsubscribe, ["command=\"RemoveSubscriptionInfo\"", "there is no subscription `audit`"]),
+    ] {
+        for part in ["WARN", "client_id=\"billing\"", parts[0], parts[1]] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
     }
 }
 

@@ -1,7 +1,10 @@
 //! Peers that go: what was in their hands counts, and what only lay with them does not.
 
-use corriere_openwire::structures::{AckType, ConsumerId, MessageDispatch};
+use corriere_openwire::structures::{
+    AckType, ConnectionInfo, ConsumerId, MessageDispatch, TransactionOperation,
+};
 
+use crate::log::{log, logged_of};
 use crate::peer::{Peer, queue, sequence_of};
 use crate::server::Server;
 
@@ -31,6 +34,32 @@ async fn of_a_peer_that_vanishes_only_the_oldest_message_counts() {
     peer.settle(&dispatches[0]).await;
     drop(peer);
     assert_eq!(counts(&server, &["two", "three"]).await, [1, 0]);
+}
+
+#[tokio::test]
+async fn that_a_peer_vanishes_is_said_with_its_client_id_and_how_many_messages_went_back() {
+    log();
+    let server = Server::start().await;
+    let mut peer = server.peer().await;
+    let address = peer.stream.local_addr().unwrap();
+    let client_id = Some("billing".into());
+    peer.request(ConnectionInfo { client_id, ..peer.introduction() }).await;
+    let orders = queue("orders");
+    peer.send_first(&orders, &["one", "two", "three", "four"]).await;
+    peer.consumer((1, 1), &orders, 10).await;
+    let dispatches = peer.dispatches(&["one", "two", "three", "four"]).await;
+    peer.settle(&dispatches[0]).await;
+    // What a transaction acknowledged that never ended goes back too.
+    peer.request(peer.transaction(1, TransactionOperation::Begin)).await;
+    let transaction = Some(peer.transaction_id(1));
+    peer.request(Peer::ack(AckType::Standard, &dispatches[1], &dispatches[1], transaction.as_ref())).await;
+    drop(peer);
+    server.until_waiting(&orders, 3).await;
+    let is_said = || logged_of(address).iter().any(|line| line.contains("gone without closing"));
+    server.until("it is said", |_| is_said()).await;
+    let logged = logged_of(address);
+    let [line] = logged.as_slice() else { panic!("{logged:?}") };
+    assert!(line.contains("client_id=\"billing\" returned=3"), "{line}");
 }
 
 #[tokio::test]

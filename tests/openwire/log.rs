@@ -4,6 +4,8 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::{Mutex, Once};
 
+use tracing::Level;
+
 /// What was logged at all, by whichever test.
 static LOG: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
@@ -22,12 +24,14 @@ impl Write for Log {
 
 /// From here on warnings are kept.
 pub(crate) fn log() {
+    log_to(Level::WARN);
+}
+
+/// From here on what is logged is kept to this level, if nobody has said so before.
+pub(crate) fn log_to(level: Level) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let subscriber = tracing_subscriber::fmt()
-            .with_ansi(false)
-            .with_max_level(tracing::Level::WARN)
-            .with_writer(|| Log);
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).with_max_level(level).with_writer(|| Log);
         tracing::subscriber::set_global_default(subscriber.finish()).unwrap();
     });
 }

@@ -201,16 +201,6 @@ impl Peer {
         }
     }
 
-    /// Sends a command that is refused, or finds the connection closed.
-    pub(crate) async fn refused_or_gone(&mut self, command: impl Into<Structure>) {
-        let id = self.begin(command).await;
-        while let Some(structure) = self.read().await {
-            if matches!(&structure, Structure::ExceptionResponse(response) if response.correlation_id == id) {
-                return;
-            }
-        }
-    }
-
     /// The next structure, which is an error that nobody asked for.
     pub(crate) async fn error(&mut self) -> (String, String) {
         match self.next().await {

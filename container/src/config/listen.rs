@@ -1,7 +1,7 @@
 //! What is wrong with an address that the embedded broker should listen on.
 
 use corriere_core::url_option::UrlOptionError;
-use corriere_openwire::acceptor::BindError;
+use corriere_openwire::acceptor::{BindError, why_not_listening};
 
 use super::Place;
 
@@ -25,7 +25,7 @@ fn refusal_unseen(error: &BindError) -> String {
              address such as `tcp://127.0.0.1:61616`"
                 .to_owned()
         }
-        BindError::Io { error, .. } => format!("nobody can listen there: {error}"),
+        BindError::Io { error, .. } => format!("cannot listen there: {}", why_not_listening(error)),
         _ => "expected addresses such as `tcp://127.0.0.1:61616`".to_owned(),
     }
 }

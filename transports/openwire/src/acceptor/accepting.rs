@@ -150,8 +150,8 @@ impl Acceptor {
         self.local_address
     }
 
-    /// Takes no more connections, tells the peers that the broker stops, takes the acknowledgements that they still send,
-    /// and closes the sockets. It is done after a second at the latest, whatever the peers do; another call waits for the
+    /// Takes no more connections, carries out and answers what the peers have sent, and closes the sockets without a word, as
+    /// ActiveMQ does: clients that fail over send again what was not answered. It is done after a second at the latest, whatever the peers do; another call waits for the
     /// first one. Dropping the future leaves the rest to the tasks.
     pub async fn stop(&self) {
         self.shared.stopping.send_replace(true);
@@ -217,7 +217,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
                 }
                 Err(error) => {
                     // Out of file descriptors, most likely, and at once again: it is said once.
-                    if !std::mem::replace(&mut is_failing, true) {
+                    if std::mem::replace(&mut is_failing, true) {
+                        tracing::debug!(%error, "still no connection can be accepted");
+                    } else {
                         tracing::warn!(%error, "no connection can be accepted");
                     }
                     sleep(Duration::from_millis(100)).await;

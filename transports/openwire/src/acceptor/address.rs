@@ -57,7 +57,7 @@ pub enum BindError {
         address: SocketAddr,
     },
     /// The name of the host is unknown, or nobody can listen there.
-    #[error("nobody can listen on `{url}`: {error}")]
+    #[error("cannot listen on `{url}`: {}", super::why_not_listening(error))]
     Io {
         /// The address, without its options.
         url: String,

@@ -30,6 +30,7 @@ impl Connection {
     /// The connection ends.
     pub(super) async fn command(&mut self, command: Structure) -> Result<(), Ending> {
         let answer = Answer::to(&command);
+        let name = command.name();
         let done = match command {
             Structure::ConnectionInfo(info) => return self.connect(*info, answer).await,
             Structure::ShutdownInfo(_) => return Err(Ending::Left),
@@ -48,9 +49,12 @@ impl Connection {
             Structure::MessagePull(pull) => self.pull(&pull, answer),
             Structure::TransactionInfo(info) => self.transaction(&info, answer),
             Structure::DestinationInfo(info) => self.change_destination(&info, answer),
-            Structure::RemoveSubscriptionInfo(_) => Err(Refusal::new(
+            Structure::RemoveSubscriptionInfo(info) => Err(Refusal::new(
                 JavaException::InvalidDestination,
-                "there is no such subscription: durable subscriptions are not offered yet",
+                format_args!(
+                    "there is no subscription `{}`: durable subscriptions are not offered yet",
+                    info.subscription_name.as_deref().unwrap_or_default()
+                ),
             )),
             // Of no meaning to a broker that stands alone, or not to be obeyed.
             Structure::BrokerInfo(_)
@@ -75,10 +79,24 @@ impl Connection {
             )),
         };
         if let Err(refusal) = done {
-            tracing::debug!(peer = %self.peer, %refusal, "a command of a peer is refused");
+            self.say_refused(name, &refusal);
             self.refuse(answer, refusal);
         }
         Ok(())
+    }
+
+    /// Says in the log that a command was refused, once for each kind on a connection, as some clients try again and again.
+    fn say_refused(&mut self, command: &'static str, refusal: &Refusal) {
+        let is_first = self.said_refused.insert(command);
+        let (peer, client_id) = (self.peer, self.client_id());
+        if is_first {
+            tracing::warn!(
+                %peer, client_id, command, %refusal,
+                "a command is refused; later ones of this kind on this connection are logged for debugging only"
+            );
+        } else {
+            tracing::debug!(%peer, client_id, command, %refusal, "a command is refused");
+        }
     }
 
     /// Takes a client in, by connecting to the provider for it. Under an id that is in use, the older connection ends.
@@ -106,7 +124,12 @@ impl Connection {
             match self.shared.provider.connect(options, sink).await {
                 Ok(provider) => {
                     let id = Arc::clone(id);
-                    self.introduced = Some(Introduced::new(provider, id, client_id, registration));
+                    self.introduced = Some(Introduced::new(provider, id, registration));
+                    self.client_id = client_id;
+                    tracing::debug!(
+                        peer = %self.peer, client_id = self.client_id(), connection = %info.connection_id,
+                        "a client has connected"
+                    );
                     return self.begin(answer);
                 }
                 Err(ProviderError::Unsupported(Capability::Authentication)) => not_known(user.as_deref()),

@@ -1,6 +1,6 @@
 //! One connection of a peer, from the first byte to the last.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -49,7 +49,6 @@ pub(super) struct Introduced {
     /// Dropped before the place is free.
     pub(super) provider: Arc<dyn ProviderConnection>,
     pub(super) id: Arc<str>,
-    pub(super) client_id: Option<Arc<str>>,
     _registration: Registration,
 }
 
@@ -57,10 +56,9 @@ impl Introduced {
     pub(super) fn new(
         provider: Arc<dyn ProviderConnection>,
         id: Arc<str>,
-        client_id: Option<Arc<str>>,
         registration: Registration,
     ) -> Self {
-        Self { provider, id, client_id, _registration: registration }
+        Self { provider, id, _registration: registration }
     }
 }
 
@@ -73,6 +71,8 @@ pub(super) struct Connection {
     pub(super) is_corriere: bool,
     pub(super) deliveries: Arc<Deliveries>,
     pub(super) introduced: Option<Introduced>,
+    /// What the peer has introduced itself as, if it has a name of its own.
+    pub(super) client_id: Option<Arc<str>>,
     /// Whether the peer has closed the connection in OpenWire's words.
     pub(super) is_closed: bool,
     pub(super) sessions: BTreeMap<i64, SessionId>,
@@ -95,8 +95,10 @@ pub(super) struct Connection {
     /// Whether the peer hears nothing any more.
     pub(super) is_unheard: bool,
     pub(super) lost: Lost,
-    /// Whether it was said in the log that a consumer of this peer's was refused.
-    pub(super) has_refused_a_consumer: bool,
+    /// How many messages went back to the provider when the connection was closed.
+    pub(super) returned: u64,
+    /// The commands of which it was said in the log that one was refused.
+    pub(super) said_refused: BTreeSet<&'static str>,
     last_number: u64,
 }
 
@@ -137,6 +139,7 @@ pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAd
         is_corriere,
         deliveries,
         introduced: None,
+        client_id: None,
         is_closed: false,
         sessions: BTreeMap::new(),
         producers: HashMap::new(),
@@ -151,7 +154,8 @@ pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAd
         closing: None,
         is_unheard: false,
         lost: Lost::default(),
-        has_refused_a_consumer: false,
+        returned: 0,
+        said_refused: BTreeSet::new(),
         last_number: 0,
     };
     let ending = connection.run(&mut reader, told, &mut writer_task, &mut stopping).await;
@@ -262,6 +266,11 @@ impl Connection {
         }
     }
 
+    /// The peer's client id, for the log.
+    pub(super) fn client_id(&self) -> &str {
+        self.client_id.as_deref().unwrap_or("none")
+    }
+
     /// A number that nothing else on this connection has.
     pub(super) fn next_number(&mut self) -> u64 {
         self.last_number += 1;
@@ -311,7 +320,7 @@ impl Connection {
             Then::ProducerOpened { key, answer } => self.producer_opened(key, answer, outcome),
             Then::Opened { subscription, consumer, destination, answer } => {
                 if let Err(error) = &outcome {
-                    self.say_refused(&consumer, &destination, &error.clone().into());
+                    self.say_consumer_refused(&consumer, &destination, None, &error.clone().into());
                 }
                 self.opened(subscription, &consumer, answer, outcome);
             }
@@ -320,7 +329,9 @@ impl Connection {
                 if let Err(error) = &outcome
                     && self.is_unheard
                 {
-                    self.lost.note(&sent, error);
+                    if !answer.is_required {
+                        self.lost.note(&sent, error);
+                    }
                     return Ok(());
                 }
                 if let Err(error) = &outcome

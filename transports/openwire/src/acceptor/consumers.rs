@@ -19,32 +19,41 @@ use super::sessions::UNKNOWN;
 use crate::codec::structures::{self as wire, JavaException};
 use crate::redelivery::ConsumerTerms;
 
+/// The command that opens a consumer, by its name.
+const CONSUMER_INFO: &str = "ConsumerInfo";
+
 impl Connection {
     pub(super) fn open_consumer(&mut self, info: wire::ConsumerInfo, answer: Answer) -> Result<(), Refusal> {
         let (id, destination) = (info.consumer_id.clone(), info.destination.clone());
+        let subscription_name = info.subscription_name.clone();
         let opened = self.try_open_consumer(info, answer);
         if let Err(refusal) = &opened {
-            let name = destination.as_ref().map_or("none", |destination| &destination.physical_name);
-            self.say_refused(&id, &name, refusal);
+            let none: &dyn Display = &"none";
+            let destination = destination.as_ref().map_or(none, |destination| destination);
+            self.say_consumer_refused(&id, destination, subscription_name.as_deref(), refusal);
         }
         opened
     }
 
     /// Says in the log that a consumer was refused, once for each connection, as some clients try again and again.
-    pub(super) fn say_refused(
+    pub(super) fn say_consumer_refused(
         &mut self,
         consumer: &wire::ConsumerId,
         destination: &dyn Display,
+        subscription_name: Option<&str>,
         refusal: &Refusal,
     ) {
-        let (peer, introduced) = (self.peer, self.introduced.as_ref());
-        let client_id = introduced.and_then(|introduced| introduced.client_id.as_deref()).unwrap_or("none");
-        if std::mem::replace(&mut self.has_refused_a_consumer, true) {
-            tracing::debug!(%peer, client_id, %consumer, %destination, %refusal, "a consumer is refused");
-        } else {
+        let is_first = self.said_refused.insert(CONSUMER_INFO);
+        let (peer, client_id) = (self.peer, self.client_id());
+        if is_first {
             tracing::warn!(
-                %peer, client_id, %consumer, %destination, %refusal,
-                "a consumer is refused; of others on this connection it is not said"
+                %peer, client_id, %consumer, %destination, subscription_name, %refusal,
+                "a consumer is refused; later ones on this connection are logged for debugging only"
+            );
+        } else {
+            tracing::debug!(
+                %peer, client_id, %consumer, %destination, subscription_name, %refusal,
+                "a consumer is refused"
             );
         }
     }
@@ -347,11 +356,13 @@ fn granted(timeout: i64) -> Option<u32> {
 
 /// What a consumer can ask for in OpenWire and not have here.
 fn check_offered(info: &wire::ConsumerInfo) -> Result<(), Refusal> {
-    if info.selector.as_deref().is_some_and(|selector| !selector.is_empty()) {
-        return Err(Refusal::new(JavaException::InvalidSelector, "selectors are not offered yet"));
+    if let Some(selector) = info.selector.as_deref().filter(|selector| !selector.is_empty()) {
+        let reason = format!("selectors are not offered yet; the consumer has `{selector}`");
+        return Err(Refusal::new(JavaException::InvalidSelector, reason));
     }
-    if info.subscription_name.is_some() {
-        return Err(Refusal::not_offered("durable subscriptions"));
+    if let Some(name) = &info.subscription_name {
+        let reason = format!("durable subscriptions are not offered yet; the consumer is for `{name}`");
+        return Err(Refusal::new(JavaException::Jms, reason));
     }
     if info.exclusive {
         return Err(Refusal::not_offered("exclusive consumers"));

@@ -114,7 +114,7 @@ pub(super) struct State {
     pub(super) watchers: Watchers,
     /// Counts the deliveries of the connection, as the broker's number of each.
     last_sequence: i64,
-    /// Whether the peer is sent nothing more.
+    /// Whether consumers are sent nothing more.
     is_closed: bool,
 }
 
@@ -131,10 +131,16 @@ impl Deliveries {
         Self { outbox, unwritten, state: Mutex::default(), told, pulled }
     }
 
+    /// Takes no more messages for the peer, and says of no consumer that there are none. What the provider still has for it goes
+    /// back as if it had never come.
+    pub(super) fn hold_back(&self) {
+        self.lock().is_closed = true;
+    }
+
     /// Takes nothing more for the peer; what is in the outbox is still written. What the provider still has for it goes
     /// back as if it had never come.
     pub(super) fn close(&self) {
-        self.lock().is_closed = true;
+        self.hold_back();
         self.outbox.close();
     }
 
@@ -194,6 +200,9 @@ impl Deliveries {
     /// Says to a consumer that there is nothing, or nothing more.
     pub(super) fn say_nothing_more(&self, subscription: SubscriptionId) {
         let mut state = self.lock();
+        if state.is_closed {
+            return;
+        }
         if let Some(consumer) = state.consumers.get_mut(&subscription) {
             let consumer_id = consumer.id.clone();
             let nothing = wire::MessageDispatch { consumer_id, ..wire::MessageDispatch::default() };

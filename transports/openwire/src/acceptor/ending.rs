@@ -1,5 +1,6 @@
 //! How a connection ends, and how a peer is told why.
 
+use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -71,18 +72,20 @@ impl Connection {
         let mut farewell = self.shared.options.farewell;
         let lets_sends_wait = ending.lets_sends_wait();
         let mut refusal = None;
+        // Of a peer that went by itself, whether that was in order.
+        let mut is_orderly = None;
         // Bytes that nobody has read when a socket closes may take with them what was written last.
         let mut is_sent_away = true;
         match ending {
             Ending::Left => {
                 is_sent_away = false;
-                tracing::debug!(%peer, "a peer has left");
+                is_orderly = Some(true);
             }
             Ending::Broken(LinkError::Closed) if self.introduced.is_none() || self.is_closed => {
-                tracing::debug!(%peer, "a peer has left");
+                is_orderly = Some(true);
             }
             Ending::Broken(LinkError::Closed | LinkError::Truncated | LinkError::Io(_)) => {
-                tracing::warn!(%peer, "a peer has gone without closing its connection");
+                is_orderly = Some(false);
             }
             Ending::Broken(error) => {
                 tracing::warn!(%peer, %error, "a connection is closed");
@@ -116,9 +119,8 @@ impl Connection {
                 // It is read until then.
                 is_sent_away = false;
                 farewell = self.shared.options.flush;
-                let name = &self.shared.options.broker_name;
-                let reason = format!("broker `{name}` is stopping");
-                refusal = Some(Refusal::new(JavaException::ConnectionFailed, reason));
+                tracing::debug!(%peer, "a connection is closed, as the broker stops");
+                self.finish(&mut reader, Instant::now() + farewell).await;
             }
         }
         if let Some(refusal) = refusal {
@@ -127,6 +129,7 @@ impl Connection {
         }
         let outliving = self.sends_may_wait().filter(|_| lets_sends_wait);
         self.leave(outliving.is_some());
+        self.say_gone(is_orderly);
         self.close_ears();
         let closing = async move {
             let rest = async {
@@ -146,6 +149,18 @@ impl Connection {
         tokio::join!(closing, waiting);
     }
 
+    /// Says in the log that a peer went by itself, and what it left.
+    fn say_gone(&self, is_orderly: Option<bool>) {
+        let (peer, client_id, returned) = (self.peer, self.client_id(), self.returned);
+        match is_orderly {
+            Some(true) => tracing::debug!(%peer, client_id, returned, "a peer has left"),
+            Some(false) => {
+                tracing::warn!(%peer, client_id, returned, "a peer has gone without closing its connection");
+            }
+            None => {}
+        }
+    }
+
     /// Takes nothing more for the peer.
     fn close_ears(&mut self) {
         self.is_unheard = true;
@@ -160,22 +175,50 @@ impl Connection {
     /// Does what the peer has still sent, though it cannot hear of it any more, until there is nothing or the time is over.
     async fn take_the_rest(&mut self, reader: &mut CommandReader<OwnedReadHalf>, deadline: Instant) {
         self.close_ears();
+        self.carry_out(reader, deadline, has_lasting_effect, |_| false).await;
+    }
+
+    /// Carries out what the peer has sent, answers it and closes our side, where that is done in time. Of the rest nothing is
+    /// answered, and the peer is told nothing else: as with ActiveMQ, a client that fails over sends it again to the next broker,
+    /// where an exception would end what it does. What comes later is carried out where nobody waits for an answer.
+    async fn finish(&mut self, reader: &mut CommandReader<OwnedReadHalf>, deadline: Instant) {
+        self.deliveries.hold_back();
+        if self.introduced.is_some() {
+            let is_idle = |connection: &Self| connection.unconfirmed.is_empty();
+            self.carry_out(reader, deadline, has_lasting_effect, is_idle).await;
+        }
+        self.close_ears();
+        if self.introduced.is_some() {
+            self.carry_out(reader, deadline, is_told_once, |_| false).await;
+        }
+    }
+
+    /// Carries out commands of these kinds, and hears what became of those that are under way, until nothing more has come and
+    /// it is over, the peer has closed its side, or the time is over.
+    async fn carry_out(
+        &mut self,
+        reader: &mut CommandReader<OwnedReadHalf>,
+        deadline: Instant,
+        takes: fn(&Structure) -> bool,
+        is_over: fn(&Self) -> bool,
+    ) {
         // The runtime looks what has arrived on the socket.
         tokio::task::yield_now().await;
         let bounds = self.shared.options.bounds;
         loop {
-            let has_room = self.under_way.has_room(bounds) || reader.is_within_a_large_frame();
+            let is_read = self.is_unheard || self.deliveries.unwritten.has_room(bounds);
+            let has_room = is_read && self.under_way.has_room(bounds) || reader.is_within_a_large_frame();
             let done = tokio::select! {
                 biased;
                 Some(confirmed) = self.unconfirmed.next(), if !self.unconfirmed.is_empty() => {
                     self.confirmed(confirmed)
                 }
                 read = reader.next(), if has_room => match read {
-                    // Nobody would have what came of these.
-                    Ok(Structure::ConsumerInfo(_) | Structure::MessagePull(_)) => Ok(()),
-                    Ok(structure) => self.command(structure).await,
+                    Ok(structure) if takes(&structure) => self.command(structure).await,
+                    Ok(_) => Ok(()),
                     Err(_) => return,
                 },
+                () = ready(()), if is_over(self) => return,
                 () = sleep_until(deadline) => return,
             };
             if done.is_err() {
@@ -251,6 +294,10 @@ impl Connection {
                 introduced.provider.tell(Command::HandedOver { subscription, number, mark: None });
             }
         }
+        let consumers = std::mem::take(&mut self.deliveries.lock().consumers);
+        for (subscription, consumer) in consumers {
+            self.returned += self.transactions.returned(subscription, consumer);
+        }
     }
 
     /// Waits until what the peer has sent is taken in or refused, which is no later than its deadline, unless the acceptor stops
@@ -277,6 +324,16 @@ impl Connection {
             let _ = self.confirmed(confirmed);
         }
     }
+}
+
+/// Whether a command of a connection that ends does anything that outlasts it: nobody would have what came of the others.
+fn has_lasting_effect(command: &Structure) -> bool {
+    !matches!(command, Structure::ConnectionInfo(_) | Structure::ConsumerInfo(_) | Structure::MessagePull(_))
+}
+
+/// Whether a peer sends a command once, whatever becomes of its connection: one for whose answer it does not wait.
+fn is_told_once(command: &Structure) -> bool {
+    matches!(command, Structure::Message(_) | Structure::MessageAck(_)) && !command.response_required()
 }
 
 /// Tells a peer with whom no wire format could be agreed on, in the format of the first frame, and closes.

@@ -32,6 +32,7 @@ mod ending;
 mod exceptions;
 mod ledger;
 mod lost;
+mod not_listening;
 mod parking;
 mod pulls;
 mod registry;
@@ -44,4 +45,5 @@ mod writing;
 
 pub use accepting::{Acceptor, AcceptorOptions};
 pub use address::BindError;
+pub use not_listening::why_not_listening;
 pub use parking::Bounds;

@@ -113,7 +113,7 @@ impl Connection {
     /// Closes all that the connection has but itself, and takes nothing more.
     pub(super) fn close_all(&mut self, last: i64) -> Result<(), Refusal> {
         let consumers: Vec<_> = self.consumers.drain().map(|(_, subscription)| subscription).collect();
-        self.end_consumers(&consumers, last)?;
+        self.returned += self.end_consumers(&consumers, last)?;
         self.deliveries.lock().watchers.retain(|_| false);
         let provider = self.provider()?;
         // With nothing to wait for, the connection ends all of it at once.
@@ -139,9 +139,10 @@ impl Connection {
     }
 
     /// Ends consumers whose session ends next, which takes back, counted, what was handed over. A peer of Corriere has said
-    /// of each message that it was.
-    fn end_consumers(&mut self, consumers: &[SubscriptionId], last: i64) -> Result<(), Refusal> {
+    /// of each message that it was. Says how many messages go back.
+    fn end_consumers(&mut self, consumers: &[SubscriptionId], last: i64) -> Result<u64, Refusal> {
         let provider = self.provider()?;
+        let mut returned = 0;
         for subscription in consumers {
             self.pull_timers.set(*subscription, None);
             let Some(consumer) = self.deliveries.lock().consumers.remove(subscription) else { continue };
@@ -152,8 +153,9 @@ impl Connection {
                 let last_handed_over = handed_over.unwrap_or(0).max(ledger.handed_over());
                 provider.tell(Command::CloseSubscription { subscription: *subscription, last_handed_over });
             }
+            returned += self.transactions.returned(*subscription, consumer);
         }
-        Ok(())
+        Ok(returned)
     }
 }
 

@@ -7,6 +7,7 @@ use corriere_core::{SubscriptionId, TransactionId};
 
 use super::confirmations::{Answer, Then};
 use super::connection::Connection;
+use super::deliveries::Consumer;
 use super::exceptions::Refusal;
 use crate::codec::structures::{self as wire, JavaException, TransactionOperation};
 
@@ -54,6 +55,21 @@ impl Transactions {
     pub(super) fn open(&self) -> Vec<TransactionId> {
         let open = self.0.iter().filter(|(_, open)| !open.is_ending);
         open.map(|(transaction, _)| transaction.clone()).collect()
+    }
+
+    /// How many messages go back of a consumer that ends with its session: those that nobody acknowledged, or only a transaction
+    /// for whose end nobody has asked.
+    pub(super) fn returned(&self, subscription: SubscriptionId, consumer: Consumer) -> u64 {
+        if consumer.is_browser {
+            return 0;
+        }
+        let mut ledger = consumer.ledger;
+        for (transaction, open) in self.0.iter().filter(|(_, open)| !open.is_ending) {
+            for (_, first, last) in open.ranges.iter().filter(|(of, ..)| *of == subscription) {
+                ledger.end(*first, *last, transaction, false);
+            }
+        }
+        ledger.settle(0, u64::MAX).into()
     }
 
     fn begin_end(&mut self, transaction: &TransactionId) {

@@ -45,6 +45,12 @@ pub(crate) enum LinkError {
         /// The structure that came.
         found: &'static str,
     },
+    /// What came first is of another protocol.
+    #[error("the peer does not speak OpenWire; this looks like {protocol}")]
+    OtherProtocol {
+        /// Its name.
+        protocol: &'static str,
+    },
     /// The peer cannot be talked to.
     #[error("{0}")]
     Negotiation(#[from] NegotiationError),

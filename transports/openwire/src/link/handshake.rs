@@ -3,6 +3,7 @@
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
+use super::other_protocol::looks_like;
 use super::{CommandReader, CommandWriter, LinkError};
 use crate::codec::Structure;
 use crate::codec::negotiation::{Agreement, Preferences};
@@ -23,7 +24,14 @@ where
     writer.put(&ours.info()?.into())?;
     writer.flush().await?;
     let limit = ours.initial_delay;
-    let first = timeout(limit, reader.next()).await.map_err(|_| LinkError::NoWireFormat { limit })??;
+    let first = timeout(limit, reader.next()).await.map_err(|_| LinkError::NoWireFormat { limit })?;
+    let first = match first {
+        Err(LinkError::Frame(error)) => {
+            let protocol = looks_like(reader.received());
+            return Err(protocol.map_or(error.into(), |protocol| LinkError::OtherProtocol { protocol }));
+        }
+        first => first?,
+    };
     let Structure::WireFormatInfo(theirs) = first else {
         return Err(LinkError::NotWireFormat { found: first.name() });
     };

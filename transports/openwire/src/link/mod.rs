@@ -4,6 +4,7 @@
 mod error;
 mod frame_room;
 mod handshake;
+mod other_protocol;
 mod outbox;
 mod reading;
 mod writing;

@@ -119,6 +119,11 @@ impl<R: AsyncRead + Unpin> CommandReader<R> {
         while matches!(self.stream.read(&mut nowhere).await, Ok(1..)) {}
     }
 
+    /// What has come and is no whole frame.
+    pub(crate) fn received(&mut self) -> &[u8] {
+        self.frames.buffer_mut()
+    }
+
     /// The memory that it has for what is not a whole frame yet.
     #[cfg(test)]
     pub(super) fn held(&mut self) -> usize {

@@ -68,6 +68,12 @@ async fn a_peer_that_says_nothing_or_something_else_is_refused_by_name() {
     let (ours, mut theirs) = duplex(4_096);
     let (mut reader, mut writer) = side(ours);
     theirs.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
+    let error = handshake(&mut reader, &mut writer, &Preferences::default()).await.unwrap_err();
+    assert_eq!(error.to_string(), "the peer does not speak OpenWire; this looks like HTTP");
+
+    let (ours, mut theirs) = duplex(4_096);
+    let (mut reader, mut writer) = side(ours);
+    theirs.write_all(b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
     assert!(matches!(
         handshake(&mut reader, &mut writer, &Preferences::default()).await,
         Err(LinkError::Frame(_))
