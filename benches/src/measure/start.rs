@@ -36,12 +36,16 @@ struct PartSettings {
 
 /// A bean with a configuration of its own that needs another one.
 #[derive(Debug)]
-struct Part;
+struct Part {
+    _number: u32,
+    _size: u32,
+}
 
 #[corriere::bean(type = "part")]
 impl Part {
     fn new(settings: PartSettings, _root: Bean<Root>) -> Result<Self, std::num::ParseIntError> {
-        settings.name.parse::<u32>().map(|number| debug_assert!(number < settings.size)).map(|()| Self)
+        let PartSettings { name, size } = settings;
+        Ok(Self { _number: name.parse()?, _size: size })
     }
 }
 
