@@ -95,7 +95,10 @@ final class Ground implements AutoCloseable {
         }
     }
 
-    /** Takes all that a queue has, at once; each message is pulled, so the answer that there is none more is sure. */
+    /**
+     * Takes all that a queue has; each message is pulled, so the answer that there is none more is sure. But for ActiveMQ, which
+     * may answer so while it still brings messages into its memory: it is given time.
+     */
     List<Message> drain(String queue) throws JMSException {
         Connection connection = factory("").createConnection();
         try {
@@ -103,9 +106,13 @@ final class Ground implements AutoCloseable {
             Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
             MessageConsumer consumer = session.createConsumer(pulled(session, queue));
             List<Message> messages = new ArrayList<>();
-            for (Message next = consumer.receiveNoWait(); next != null; next = consumer.receiveNoWait()) {
-                messages.add(next);
-            }
+            Message next;
+            do {
+                next = peer.isActiveMq ? consumer.receive(1_000) : consumer.receiveNoWait();
+                if (next != null) {
+                    messages.add(next);
+                }
+            } while (next != null);
             return messages;
         } finally {
             connection.close();
