@@ -25,7 +25,7 @@ public final class FailoverReceiver {
         int committed = 0;
         // The last one may be in doubt: then there is nothing more to come.
         int nothing = 0;
-        while (committed < count && nothing < 2) {
+        while (committed < count && nothing < 4) {
             TextMessage message = (TextMessage) consumer.receive(5_000);
             if (message == null) {
                 nothing++;
