@@ -2,7 +2,8 @@
 
 use corriere_openwire::Structure;
 use corriere_openwire::structures::{
-    AckType, ConsumerInfo, TransactionId, TransactionInfo, TransactionOperation, XaTransactionId,
+    AckType, ConnectionInfo, ConsumerInfo, TransactionId, TransactionInfo, TransactionOperation,
+    XaTransactionId,
 };
 
 use crate::peer::{Peer, queue};
@@ -77,6 +78,64 @@ async fn a_one_way_send_that_failed_makes_the_commit_fail() {
     assert_eq!(class, "javax.jms.TransactionRolledBackException");
     assert!(message.contains("wildcards are not offered yet"), "{message}");
     assert_eq!(server.counts(&queue("orders")).enqueued, 0);
+}
+
+/// A client that fails over says again what it acknowledged of messages that it had on another connection.
+#[tokio::test]
+async fn a_commit_that_acknowledges_what_the_connection_never_had_fails() {
+    let server = Server::start().await;
+    let orders = queue("orders");
+    let mut before = server.client().await;
+    before.send_first(&orders, &["one", "two"]).await;
+    before.consumer((1, 1), &orders, 10).await;
+    let had = before.dispatches(&["one", "two"]).await;
+    drop(before);
+    let mut peer = server.client().await;
+    peer.session(1).await;
+    peer.consumer((1, 1), &orders, 1).await;
+    let again = peer.dispatches(&["one"]).await.remove(0);
+    for (number, first, last) in [(1, &had[1], &had[1]), (2, &had[1], &again)] {
+        let transaction = peer.transaction_id(number);
+        peer.tell(peer.transaction(number, Begin)).await;
+        let mut ack = Peer::ack(AckType::Standard, first, last, Some(&transaction));
+        ack.consumer_id = again.consumer_id.clone();
+        peer.tell(ack).await;
+        let (class, message) = peer.refused(peer.transaction(number, CommitOnePhase)).await;
+        assert_eq!(class, "javax.jms.TransactionRolledBackException");
+        assert!(message.contains("does not have on this connection"), "{message}");
+        assert_eq!((server.counts(&orders).acknowledged, server.counts(&orders).pending), (0, 2));
+    }
+    let transaction = peer.transaction_id(3);
+    peer.tell(peer.transaction(3, Begin)).await;
+    peer.tell(Peer::ack(AckType::Standard, &again, &again, Some(&transaction))).await;
+    peer.request(peer.transaction(3, CommitOnePhase)).await;
+    assert_eq!((server.counts(&orders).acknowledged, server.counts(&orders).pending), (1, 1));
+}
+
+/// ActiveMQ's client begins a transaction again on its new connection, but does not acknowledge again.
+#[tokio::test]
+async fn a_commit_of_nothing_after_a_failover_fails_and_of_what_was_sent_again_does_not() {
+    let server = Server::start().await;
+    for has_failed_over in [false, true] {
+        let mut peer = server.peer().await;
+        peer.request(ConnectionInfo { failover_reconnect: has_failed_over, ..peer.introduction() }).await;
+        peer.session(1).await;
+        peer.producer(1, 1).await;
+        peer.tell(peer.transaction(1, Begin)).await;
+        if has_failed_over {
+            let (class, message) = peer.refused(peer.transaction(1, CommitOnePhase)).await;
+            assert_eq!(class, "javax.jms.TransactionRolledBackException");
+            assert!(message.contains("begun on a connection that is lost"), "{message}");
+        } else {
+            peer.request(peer.transaction(1, CommitOnePhase)).await;
+        }
+        peer.tell(peer.transaction(2, Begin)).await;
+        let mut again = peer.text(&queue("orders"), "again", true);
+        again.transaction_id = Some(peer.transaction_id(2));
+        peer.tell(again).await;
+        peer.request(peer.transaction(2, CommitOnePhase)).await;
+    }
+    assert_eq!(server.counts(&queue("orders")).enqueued, 2);
 }
 
 #[tokio::test]

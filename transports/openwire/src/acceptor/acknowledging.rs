@@ -14,7 +14,8 @@ use crate::redelivery::{self, Return};
 const NOTHING: (u64, u64) = (0, 0);
 
 impl Connection {
-    /// Takes an acknowledgement. What it names that is not known, or is settled, is passed over, as after a reconnect.
+    /// Takes an acknowledgement. What it names that is not known, or is settled, is passed over, as after a reconnect; with a
+    /// transaction, that makes the commit fail: it would say of messages that they are settled which will come again.
     pub(super) fn acknowledge(&mut self, ack: &wire::MessageAck, answer: Answer) -> Result<(), Refusal> {
         self.provider()?;
         let taken = self.try_acknowledge(ack, answer);
@@ -33,17 +34,26 @@ impl Connection {
             // That of advisories is none of the provider's.
             if !self.deliveries.lock().watchers.has(id) {
                 tracing::debug!(peer = %self.peer, consumer = %id, "an acknowledgement names a consumer that is not there");
+                self.spoil_by_unknown(ack, transaction.as_ref());
             }
             self.done(answer);
             return Ok(());
         };
         if let Some(transaction) = &transaction {
             self.transactions.check_open(transaction)?;
+            self.transactions.take_part(Some(transaction));
         }
         let mut state = self.deliveries.lock();
         let consumer = state.consumers.get_mut(&subscription);
+        let is_known = consumer.as_ref().is_some_and(|consumer| {
+            let names = [ack.first_message_id.as_ref(), ack.last_message_id.as_ref()];
+            consumer.is_browser
+                || names.into_iter().flatten().all(|id| consumer.ledger.number_of(id).is_some())
+        });
+        let spoilt = transaction.clone().filter(|_| !is_known);
         let command = consumer.and_then(|consumer| self.read(ack, subscription, transaction, consumer));
         drop(state);
+        self.spoil_by_unknown(ack, spoilt.as_ref());
         self.forget_if_done(subscription);
         let Some(command) = command else {
             self.done(answer);
@@ -57,6 +67,18 @@ impl Connection {
             return Ok(());
         }
         self.submit(command, Then::Answer(answer))
+    }
+
+    /// A client that fails over says again on its new connection what it said of messages that it had on the old one. A peer
+    /// of Corriere does not, and names what is settled as well.
+    fn spoil_by_unknown(&mut self, ack: &wire::MessageAck, transaction: Option<&TransactionId>) {
+        if transaction.is_some() && !self.is_corriere {
+            let refusal = Refusal::illegal_state(format_args!(
+                "the transaction acknowledges messages that the consumer {} does not have on this connection",
+                ack.consumer_id
+            ));
+            self.transactions.spoil(ack.transaction_id.as_ref(), &refusal);
+        }
     }
 
     /// What the acknowledgement is for the provider; `None` for one that says nothing new.

@@ -126,6 +126,7 @@ impl Connection {
                     let id = Arc::clone(id);
                     self.introduced = Some(Introduced::new(provider, id, registration));
                     self.client_id = client_id;
+                    self.has_failed_over = info.failover_reconnect;
                     tracing::debug!(
                         peer = %self.peer, client_id = self.client_id(), connection = %info.connection_id,
                         "a client has connected"

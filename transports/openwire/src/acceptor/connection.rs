@@ -82,6 +82,8 @@ pub(super) struct Connection {
     /// the others are with the deliveries.
     pub(super) consumers: HashMap<(i64, i64), SubscriptionId>,
     pub(super) transactions: Transactions,
+    /// Whether the peer had another connection before and goes on with what it did there.
+    pub(super) has_failed_over: bool,
     pub(super) pull_timers: PullTimers,
     /// How much a message may grow when it is read.
     pub(super) maximum_frame_size: usize,
@@ -156,6 +158,7 @@ pub(super) async fn serve(shared: Arc<Shared>, stream: TcpStream, peer: SocketAd
         lost: Lost::default(),
         returned: 0,
         said_refused: BTreeSet::new(),
+        has_failed_over: false,
         last_number: 0,
     };
     let ending = connection.run(&mut reader, told, &mut writer_task, &mut stopping).await;

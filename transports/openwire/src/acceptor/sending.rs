@@ -41,6 +41,7 @@ impl Connection {
         })?;
         let producer = producer.number;
         let transaction = self.transactions.named(message.transaction_id.as_ref())?;
+        self.transactions.take_part(transaction.as_ref());
         let acknowledges = self.producer_ack(message, answer).map(Box::new);
         let size = size(message);
         let limits = ConversionLimits { memory: self.maximum_frame_size };

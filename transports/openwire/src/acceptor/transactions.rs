@@ -19,6 +19,8 @@ pub(super) struct Transactions(HashMap<TransactionId, Open>);
 struct Open {
     /// Why it cannot be committed, where the provider does not know of that.
     spoilt: Option<String>,
+    /// Whether anything was sent or acknowledged with it.
+    has_work: bool,
     /// What it acknowledged.
     ranges: Vec<(SubscriptionId, u64, u64)>,
     /// Whether its commit or its rollback is under way.
@@ -49,6 +51,26 @@ impl Transactions {
         if let Some(open) = transaction.and_then(|transaction| self.0.get_mut(&transaction)) {
             open.spoilt.get_or_insert_with(|| refusal.to_string());
         }
+    }
+
+    /// Notes that something is sent or acknowledged with a transaction.
+    pub(super) fn take_part(&mut self, transaction: Option<&TransactionId>) {
+        if let Some(open) = transaction.and_then(|transaction| self.0.get_mut(transaction)) {
+            open.has_work = true;
+        }
+    }
+
+    /// Why a transaction cannot be committed.
+    fn why_not(&self, transaction: &TransactionId, has_failed_over: bool) -> Option<String> {
+        let open = self.0.get(transaction)?;
+        // ActiveMQ's client begins a transaction again on its new connection, and sends again what it sent with it, but not what
+        // it acknowledged: a commit that comes here would be one of nothing, and what it acknowledged would come again.
+        let is_remainder = has_failed_over && !open.has_work;
+        let remainder = || {
+            "it was begun on a connection that is lost, and nothing of it came on this one, so what it acknowledged may be lost"
+                .to_owned()
+        };
+        open.spoilt.clone().or_else(|| is_remainder.then(remainder))
     }
 
     /// Those for whose end nobody has asked.
@@ -130,7 +152,7 @@ impl Connection {
             }
             TransactionOperation::CommitOnePhase => {
                 self.transactions.begin_end(&transaction);
-                let spoilt = self.transactions.0.get(&transaction).and_then(|open| open.spoilt.clone());
+                let spoilt = self.transactions.why_not(&transaction, self.has_failed_over);
                 let command = match &spoilt {
                     None => Command::Commit { transaction: transaction.clone(), one_phase: true },
                     Some(_) => Command::Rollback { transaction: transaction.clone(), cause: None },
