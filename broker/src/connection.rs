@@ -25,6 +25,8 @@ impl ProviderConnection for VmConnection {
         Capabilities::of(&[
             Capability::BrokerRedelivery,
             Capability::ExplicitCredit,
+            Capability::IndividualAcknowledge,
+            Capability::DupsOkAcknowledge,
             Capability::DistributedTransactions,
             Capability::Browse,
             Capability::TemporaryDestinations,

@@ -47,6 +47,9 @@ impl From<ProviderError> for Error {
         match error {
             ProviderError::Unsupported(capability) => Self::Unsupported(capability),
             ProviderError::RolledBack { reason, .. } => Self::TransactionRolledBack { reason },
+            error @ ProviderError::NoClientId { .. } => {
+                Self::IllegalState { operation: "create_durable_consumer", reason: error.to_string() }
+            }
             other => Self::Provider(other),
         }
     }

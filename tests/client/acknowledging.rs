@@ -1,27 +1,13 @@
-//! CLIENT sessions, messages that are taken without being settled, and the modes that are not there.
+//! CLIENT sessions, and messages that are taken without being settled.
 
-use corriere_core::AcknowledgeMode::{Auto, Client, DupsOk, Individual};
-use corriere_core::provider::{Capability, Cause};
+use corriere_core::AcknowledgeMode::{Auto, Client};
+use corriere_core::provider::Cause;
 use corriere_core::{Error, Release};
 
 use crate::support::{TestBroker, first, firsts, next, now, nth, queue, see, send_text, within};
 
 fn redeliver() -> Release {
     Release::Redeliver { delay: None, cause: Cause::failure("again") }
-}
-
-#[tokio::test]
-async fn modes_that_the_broker_does_not_offer_are_unsupported_by_name() {
-    let broker = TestBroker::start();
-    let connection = broker.connect().await;
-    for (mode, capability) in
-        [(DupsOk, Capability::DupsOkAcknowledge), (Individual, Capability::IndividualAcknowledge)]
-    {
-        let error = connection.create_session(mode).await.unwrap_err();
-        assert_eq!(error, Error::Unsupported(capability));
-        assert!(error.to_string().contains(&capability.to_string()), "{error}");
-    }
-    connection.create_session(Auto).await.unwrap();
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
+use corriere_core::AcknowledgeMode::{Auto, Client, DupsOk, Individual, Transacted};
 use corriere_core::provider::{
     Capabilities, Capability, Command, ConnectOptions, DeliverySink, Provider, ProviderConnection,
     ProviderError, ProviderScheme, Receipt, provider_for,
@@ -126,7 +126,15 @@ async fn whatever_is_closed_refuses_by_its_name_and_leaves_its_session_usable() 
 async fn what_a_provider_cannot_do_is_refused_before_it_is_asked() {
     let broker = TestBroker::start();
     let factory = ConnectionFactory::from_url(&format!("poor://{}", broker.broker.name())).unwrap();
-    let session = factory.create_connection().await.unwrap().create_session(Auto).await.unwrap();
+    let connection = factory.create_connection().await.unwrap();
+    for (mode, capability) in
+        [(DupsOk, Capability::DupsOkAcknowledge), (Individual, Capability::IndividualAcknowledge)]
+    {
+        let error = connection.create_session(mode).await.unwrap_err();
+        assert_eq!(error, Error::Unsupported(capability));
+        assert!(error.to_string().contains(&capability.to_string()), "{error}");
+    }
+    let session = connection.create_session(Auto).await.unwrap();
     let browser = session.create_browser(&queue("q")).await.unwrap_err();
     assert_eq!(browser, Error::Unsupported(Capability::Browse));
     for refused in [session.create_temporary_queue().await, session.create_temporary_topic().await] {

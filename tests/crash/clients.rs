@@ -94,7 +94,7 @@ impl World {
         let key = ConnectionKey(self.number());
         let identity = ConnectionId::foreign(&format!("ID:crash-{}", key.0));
         self.clients.connections.push(Connection { key, identity: identity.clone() });
-        self.input(Input::Connect { connection: key, identity })?;
+        self.input(Input::Connect { connection: key, identity, client_id: None })?;
         Ok(key)
     }
 
@@ -144,6 +144,7 @@ impl World {
             credit: Credit::Window { prefetch, extension: None },
             selector: None,
             no_local: false,
+            is_default_credit: false,
             durable_name: None,
             redelivery: Some(policy.clone().into()),
         };

@@ -209,7 +209,7 @@ impl World {
     pub(crate) fn connect(&mut self) -> Result<ConnectionKey, Violation> {
         let connection = ConnectionKey(self.number());
         let identity = ConnectionId::foreign(&format!("ID:{}", connection.0));
-        self.input(Input::Connect { connection, identity })?;
+        self.input(Input::Connect { connection, identity, client_id: None })?;
         self.connections.push(connection);
         Ok(connection)
     }
@@ -250,6 +250,7 @@ impl World {
             credit,
             selector: None,
             no_local,
+            is_default_credit: false,
             durable_name: None,
             redelivery: redelivery.map(Into::into),
         };

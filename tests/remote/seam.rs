@@ -79,6 +79,7 @@ impl Client {
             credit: Credit::Window { prefetch: 10, extension: Some(5) },
             selector: None,
             no_local: false,
+            is_default_credit: false,
             durable_name: None,
             redelivery: None,
         };

@@ -140,8 +140,8 @@ impl Edge {
             // One that ended before has left its client id.
             self.take_all_posted(&mut state);
             let linked = state.link(options, sink);
-            linked.map(|(connection, identity)| {
-                self.step(&mut state, [Input::Connect { connection, identity }]);
+            linked.map(|(connection, input)| {
+                self.step(&mut state, [input]);
                 connection
             })
         };

@@ -97,12 +97,12 @@ impl State {
         }
     }
 
-    /// Takes in a connection, and says under which key and with which identity.
+    /// Takes in a connection, and says under which key, and what the machine is to be told.
     pub(super) fn link(
         &mut self,
         options: ConnectOptions,
         sink: Arc<dyn DeliverySink>,
-    ) -> Result<(ConnectionKey, ConnectionId), ProviderError> {
+    ) -> Result<(ConnectionKey, Input), ProviderError> {
         if let Some(error) = &self.stopped {
             return Err(error.clone());
         }
@@ -117,8 +117,9 @@ impl State {
         }
         self.last_connection += 1;
         let connection = ConnectionKey(self.last_connection);
-        self.links.insert(connection, Link { sink, client_id, identity: identity.clone() });
-        Ok((connection, identity))
+        self.links
+            .insert(connection, Link { sink, client_id: client_id.clone(), identity: identity.clone() });
+        Ok((connection, Input::Connect { connection, identity, client_id }))
     }
 
     /// What the machine is to be given of something that was posted; `None` where it is over with an answer.

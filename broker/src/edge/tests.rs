@@ -82,6 +82,7 @@ fn driven(name: &str) -> (Arc<Edge>, ConnectionKey, mpsc::Sender<()>, thread::Jo
         credit: Credit::Window { prefetch: 10, extension: None },
         selector: None,
         no_local: false,
+        is_default_credit: false,
         durable_name: None,
         redelivery: None,
     };

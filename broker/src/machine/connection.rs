@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use corriere_core::provider::{Capability, Cause, Dispatch, ProviderError, SessionMode, Subscribe};
+use corriere_core::provider::{Capability, Cause, Dispatch, ProviderError, Subscribe};
 use corriere_core::{ConnectionId, Destination, ProducerId, SessionId, SubscriptionId};
 
 use super::Machine;
@@ -16,6 +16,7 @@ use super::subscription::{Subscription, SubscriptionKey};
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) identity: ConnectionId,
+    pub(super) client_id: Option<Arc<str>>,
     pub(super) producers: BTreeMap<ProducerId, SessionId>,
     /// What this step delivers over it.
     pub(super) outgoing: Vec<Dispatch>,
@@ -31,9 +32,10 @@ struct Session {
 }
 
 impl Connection {
-    pub(super) fn new(identity: ConnectionId) -> Self {
+    pub(super) fn new(identity: ConnectionId, client_id: Option<Arc<str>>) -> Self {
         Self {
             identity,
+            client_id,
             producers: BTreeMap::new(),
             outgoing: Vec::new(),
             temporaries: BTreeSet::new(),
@@ -62,17 +64,7 @@ impl Machine {
         &mut self,
         key: ConnectionKey,
         session: SessionId,
-        mode: SessionMode,
     ) -> Result<(), ProviderError> {
-        match mode {
-            SessionMode::Auto | SessionMode::Client | SessionMode::Transacted => {}
-            SessionMode::DupsOk => {
-                return Err(ProviderError::Unsupported(Capability::DupsOkAcknowledge));
-            }
-            SessionMode::Individual => {
-                return Err(ProviderError::Unsupported(Capability::IndividualAcknowledge));
-            }
-        }
         let sessions = &mut self.connection(key)?.sessions;
         if sessions.contains_key(&session) {
             return Err(ProviderError::Exists { what: format!("session {session}") });
@@ -138,7 +130,10 @@ impl Machine {
         if subscribe.selector.is_some() {
             return Err(ProviderError::Unsupported(Capability::Selectors));
         }
-        if subscribe.durable_name.is_some() {
+        if let Some(name) = &subscribe.durable_name {
+            if self.connection(connection)?.client_id.is_none() {
+                return Err(ProviderError::NoClientId { name: name.to_string() });
+            }
             return Err(ProviderError::Unsupported(Capability::DurableSubscriptions));
         }
         self.check_may_consume(connection, &subscribe.destination)?;

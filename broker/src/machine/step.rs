@@ -47,6 +47,8 @@ pub enum Input {
         connection: ConnectionKey,
         /// Its identity.
         identity: ConnectionId,
+        /// Under which its durable subscriptions are kept; of no other connection that is there.
+        client_id: Option<Arc<str>>,
     },
     /// A connection asks for something.
     Command {
@@ -179,8 +181,8 @@ impl Machine {
 
     fn take(&mut self, input: Input) {
         match input {
-            Input::Connect { connection, identity } => {
-                self.connections.entry(connection).or_insert_with(|| Connection::new(identity));
+            Input::Connect { connection, identity, client_id } => {
+                self.connections.entry(connection).or_insert_with(|| Connection::new(identity, client_id));
             }
             Input::Command { connection, ticket, command } => {
                 if self.connections.contains_key(&connection) {
@@ -250,10 +252,18 @@ impl Machine {
                 self.handed_over((connection, subscription), number, mark)
             }
             Command::Grant { subscription, credit } => self.grant((connection, subscription), credit),
+            Command::ChangeWindow { subscription, prefetch, extension } => {
+                let key = (connection, subscription);
+                match self.change_subscription(key, |it| it.change_window(prefetch, extension)) {
+                    Ok(()) => return self.confirm_when_served(key, ticket),
+                    Err(error) => Err(error),
+                }
+            }
             Command::Drain { subscription } => return self.drain((connection, subscription), ticket),
             Command::Begin { transaction } => self.begin(connection, transaction),
             Command::Rollback { transaction, cause } => self.rollback(connection, &transaction, cause),
-            Command::OpenSession { session, mode } => self.open_session(connection, session, mode),
+            // How its deliveries are acknowledged is the client's affair: what it says of each is enough here.
+            Command::OpenSession { session, mode: _ } => self.open_session(connection, session),
             Command::CloseSession { session } => {
                 let cause = Cause::failure("its session was closed before it was settled");
                 self.close_session(connection, session, &cause)

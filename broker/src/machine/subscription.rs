@@ -57,6 +57,15 @@ enum CreditState {
     Explicit(ExplicitCredit),
 }
 
+impl CreditState {
+    fn window(prefetch: u32, extension: Option<u32>) -> Self {
+        Self::Window {
+            prefetch: u64::from(prefetch.max(1)),
+            extension: extension.map_or(u64::MAX, u64::from),
+        }
+    }
+}
+
 impl Subscription {
     pub(super) fn new(
         session: SessionId,
@@ -66,10 +75,7 @@ impl Subscription {
         no_local: bool,
     ) -> Self {
         let credit = match credit {
-            Credit::Window { prefetch, extension } => CreditState::Window {
-                prefetch: u64::from(prefetch.max(1)),
-                extension: extension.map_or(u64::MAX, u64::from),
-            },
+            Credit::Window { prefetch, extension } => CreditState::window(prefetch, extension),
             Credit::Explicit => CreditState::Explicit(ExplicitCredit::default()),
         };
         Self {
@@ -126,6 +132,13 @@ impl Subscription {
     pub(super) fn grant(&mut self, credit: u32) {
         if let Some(explicit) = self.explicit_credit() {
             explicit.grant(credit);
+        }
+    }
+
+    /// Gives it another window. What it has beyond a smaller one it keeps; explicit credit stays what it is.
+    pub(super) fn change_window(&mut self, prefetch: u32, extension: Option<u32>) {
+        if matches!(self.credit, CreditState::Window { .. }) {
+            self.credit = CreditState::window(prefetch, extension);
         }
     }
 

@@ -187,6 +187,7 @@ pub(crate) fn reader(prefetch: u32) -> Subscribe {
         credit: Credit::Window { prefetch, extension: None },
         selector: None,
         no_local: false,
+        is_default_credit: false,
         durable_name: None,
         redelivery: None,
     }

@@ -16,16 +16,7 @@ fn what_is_not_there_yet_is_refused_by_its_capability_and_leaves_nothing() {
     let selecting = corriere_core::provider::Subscribe { selector: Some("a = 1".into()), ..plain() };
     let durable = corriere_core::provider::Subscribe { durable_name: Some("d".into()), ..plain() };
     let refused = [
-        (
-            Command::OpenSession { session: SessionId(9), mode: SessionMode::DupsOk },
-            Capability::DupsOkAcknowledge,
-        ),
-        (
-            Command::OpenSession { session: SessionId(9), mode: SessionMode::Individual },
-            Capability::IndividualAcknowledge,
-        ),
         (Command::OpenSubscription(Box::new(selecting)), Capability::Selectors),
-        (Command::OpenSubscription(Box::new(durable)), Capability::DurableSubscriptions),
         (
             Command::Browse {
                 subscription,
@@ -41,6 +32,8 @@ fn what_is_not_there_yet_is_refused_by_its_capability_and_leaves_nothing() {
         let what = format!("{command:?}");
         assert_eq!(world.ask(connection, command), Err(ProviderError::Unsupported(capability)), "{what}");
     }
+    let refused = world.ask(connection, Command::OpenSubscription(Box::new(durable)));
+    assert_eq!(refused, Err(ProviderError::NoClientId { name: "d".into() }));
     assert!(world.machine.destinations().is_empty());
     world.done(connection, Command::OpenSession { session: SessionId(9), mode: SessionMode::Auto });
     world.done(connection, Command::OpenSubscription(Box::new(plain())));

@@ -39,7 +39,9 @@ impl Store {
         let mut store =
             Self { machine: Machine::recovered(Settings::default(), recovered, true, NOW), last_ticket: 0 };
         let identity = ConnectionId::unique();
-        store.machine.step(Timestamp(1), Input::Connect { connection: CONNECTION, identity });
+        store
+            .machine
+            .step(Timestamp(1), Input::Connect { connection: CONNECTION, identity, client_id: None });
         store.command(Command::OpenSession { session: SessionId(1), mode: SessionMode::Client });
         store
     }
@@ -60,6 +62,7 @@ impl Store {
             credit,
             selector: None,
             no_local: false,
+            is_default_credit: false,
             durable_name: None,
             redelivery: None,
         })))

@@ -344,7 +344,7 @@ fn ten_thousand_requests_leave_nothing_behind() {
     for key in 1..=CONNECTIONS {
         let connection = ConnectionKey(key);
         let identity = ConnectionId::foreign(&format!("ID:connection-{key}"));
-        machine.step(NOW, Input::Connect { connection, identity });
+        machine.step(NOW, Input::Connect { connection, identity, client_id: None });
         let (session, producer) = (SessionId(1), ProducerId(1));
         ask(&mut machine, connection, Command::OpenSession { session, mode: SessionMode::Auto });
         let identity = format!("ID:p-{key}").into();

@@ -249,7 +249,7 @@ impl World {
         self.last_connection += 1;
         let connection = ConnectionKey(self.last_connection);
         let identity = ConnectionId::foreign(&format!("ID:connection-{}", self.last_connection));
-        self.step(Input::Connect { connection, identity });
+        self.step(Input::Connect { connection, identity, client_id: None });
         self.done(connection, Command::OpenSession { session: SessionId(1), mode: SessionMode::Client });
         let producer = Command::OpenProducer {
             producer: ProducerId(1),
@@ -415,6 +415,7 @@ pub(crate) fn subscribe(
         credit,
         selector: None,
         no_local: false,
+        is_default_credit: false,
         durable_name: None,
         redelivery: None,
     }

@@ -84,7 +84,13 @@ impl DeliverySink for Sink {
                     buffer.complete();
                 }
             }
-            Event::DestinationChanged { .. } => {}
+            Event::SlowConsumer { destination, unacknowledged, .. } => {
+                tracing::warn!(
+                    %destination, unacknowledged,
+                    "a consumer gets nothing more until messages that it has are acknowledged"
+                );
+            }
+            Event::WindowChanged { .. } | Event::DestinationChanged { .. } => {}
         }
     }
 }

@@ -82,6 +82,16 @@ pub enum Command {
         /// Whose credit.
         subscription: SubscriptionId,
     },
+    /// Changes the window of a subscription; for one with explicit credit it means nothing. What is under way beyond a smaller
+    /// window stays with it. Confirmed when all that the window lets through at this moment has been delivered.
+    ChangeWindow {
+        /// Whose window.
+        subscription: SubscriptionId,
+        /// See [`Credit::Window`].
+        prefetch: u32,
+        /// See [`Credit::Window`].
+        extension: Option<u32>,
+    },
     /// Begins a transaction of this connection.
     Begin {
         /// Chosen by the client.
@@ -147,7 +157,9 @@ pub enum Command {
         /// Which one.
         destination: Destination,
     },
-    /// Removes a durable subscription that nobody uses.
+    /// Removes a durable subscription that nobody uses, with all that waits for it. Refused while a consumer has it, and while a
+    /// transaction has acknowledged messages of it that it has not committed (Jakarta Messaging 3.1, section 8.3.3).
+    /// Confirmed when that is durable.
     Unsubscribe {
         /// Its name under the connection's client id.
         name: Arc<str>,
@@ -185,11 +197,16 @@ pub struct Subscribe {
     pub destination: Destination,
     /// How much may be under way to it.
     pub credit: Credit,
+    /// Whether neither the application nor its connection factory chose the prefetch of that window, so that a policy of the
+    /// broker may say otherwise, which it then tells by [`Event::WindowChanged`](super::Event::WindowChanged).
+    pub is_default_credit: bool,
     /// Which messages; `None` for all.
     pub selector: Option<Arc<str>>,
     /// Whether messages sent over the same connection are left out (topics).
     pub no_local: bool,
-    /// The name of a durable subscription.
+    /// The name of a durable subscription under the connection's client id. It is made when it is not there, and made anew,
+    /// without what waited for it, when it is there for another topic, or with another selector or `no_local`
+    /// (Jakarta Messaging 3.1, section 8.3.3). Refused without a client id, and while another consumer has it.
     pub durable_name: Option<Arc<str>>,
     /// Where it wants another redelivery policy than the broker's.
     pub redelivery: Option<RedeliveryOverrides>,

@@ -86,6 +86,34 @@ pub enum ProviderError {
         /// The connection that has it.
         holder: String,
     },
+    /// A durable subscription was asked for over a connection without a client id.
+    #[error(
+        "durable subscription `{name}` needs a client id; set it as the option `jms.clientID` of the connection factory's URL"
+    )]
+    NoClientId {
+        /// The subscription.
+        name: String,
+    },
+    /// There is no such durable subscription.
+    #[error("there is no durable subscription `{name}` of client `{client_id}`{}", Nearest(nearest.as_deref()))]
+    UnknownSubscription {
+        /// Its name.
+        name: String,
+        /// Whose it would be.
+        client_id: String,
+        /// One of a similar name that is there.
+        nearest: Option<String>,
+    },
+    /// A durable subscription is in use, so that it can neither be consumed from by another nor removed.
+    #[error("durable subscription `{name}` of client `{client_id}` is in use by {holder}")]
+    SubscriptionInUse {
+        /// Its name.
+        name: String,
+        /// Whose it is.
+        client_id: String,
+        /// What uses it: a consumer, or a transaction that is open.
+        holder: String,
+    },
     /// Memory stayed full until the send's deadline.
     #[error(
         "the send of {message_id} to {destination} {}: the broker's limit of {limit} bytes leaves no room for it{}",
@@ -192,6 +220,15 @@ impl fmt::Display for WaitedForStore {
         } else {
             write!(f, "waited {:?} for room in the store", self.0)
         }
+    }
+}
+
+/// A name that may have been meant, in words.
+struct Nearest<'a>(Option<&'a str>);
+
+impl fmt::Display for Nearest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |name| write!(f, "; did you mean `{name}`?"))
     }
 }
 

@@ -58,6 +58,23 @@ pub enum Event {
         /// Which one.
         subscription: SubscriptionId,
     },
+    /// The broker has given a subscription another window than it asked for: by its policy, or as somebody changed that.
+    WindowChanged {
+        /// Which one.
+        subscription: SubscriptionId,
+        /// How many messages may be sent ahead from now on.
+        prefetch: u32,
+    },
+    /// A consumer stands still by its own doing: all that its window lets through was handed to the application, which has
+    /// acknowledged none of it, and more waits. Told once, until it has had room again.
+    SlowConsumer {
+        /// Which one.
+        subscription: SubscriptionId,
+        /// What it consumes.
+        destination: Destination,
+        /// How many messages the application has not acknowledged.
+        unacknowledged: u64,
+    },
     /// A temporary destination came or went.
     DestinationChanged {
         /// Which one.

@@ -22,7 +22,7 @@ impl Model {
             self.admit_parked();
         }
         match input {
-            Input::Connect { connection, identity } => self.connections.push(Connection {
+            Input::Connect { connection, identity, .. } => self.connections.push(Connection {
                 key: *connection,
                 identity: identity.clone(),
                 is_open: true,

@@ -79,6 +79,7 @@ impl Session {
             credit: credit(inner.mode, prefetch, factory.has_bounded_extension()),
             selector: None,
             no_local: options.no_local,
+            is_default_credit: false,
             durable_name: None,
             redelivery: factory.redelivery().cloned(),
         };

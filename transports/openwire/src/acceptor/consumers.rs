@@ -130,6 +130,7 @@ impl Connection {
             credit,
             selector: None,
             no_local: info.no_local,
+            is_default_credit: false,
             durable_name: None,
             redelivery: Some(terms.redelivery),
         })

@@ -143,6 +143,7 @@ async fn consume(client: &Client, peer: &mut Scripted, credit: Credit) {
         credit,
         selector: None,
         no_local: false,
+        is_default_credit: false,
         durable_name: None,
         redelivery: None,
     };
@@ -348,6 +349,7 @@ async fn a_consumer_that_a_peer_of_our_own_refuses_is_refused_and_not_waited_for
         credit: Credit::Window { prefetch: 1, extension: Some(0) },
         selector: None,
         no_local: false,
+        is_default_credit: false,
         durable_name: None,
         redelivery: None,
     };
