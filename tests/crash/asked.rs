@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use corriere_broker::store::{
-    Arrival, DeliveryState, PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue, Removal,
-    StoreOperation, StoreTransaction, StoredId, Totals,
+    Arrival, DeliveryState, PreparedTransaction, Recipient, Recovered, RecoveredMessage, RecoveredQueue,
+    Removal, StoreOperation, StoreTransaction, StoredId, Totals,
 };
 use corriere_core::id::Xid;
 use corriere_core::message::Priority;
@@ -221,7 +221,9 @@ impl Kept {
             let (mut sends, mut acknowledged) = (Vec::new(), Vec::new());
             for operation in self.transactions.get(&name).into_iter().flatten() {
                 match operation {
-                    StoreOperation::Append { stored, queue, .. } => sends.push((queue.clone(), *stored)),
+                    StoreOperation::Append { stored, queue, .. } => {
+                        sends.push((Recipient::from(queue.clone()), *stored))
+                    }
                     StoreOperation::Remove { stored, .. } => acknowledged.push(*stored),
                     _ => {}
                 }
@@ -298,7 +300,7 @@ impl Kept {
                     StoreOperation::Append { stored, queue, message, .. } => {
                         branch.ids.push(message.headers().message_id.clone());
                         let message = KeptMessage::of(*stored, message).recovered();
-                        branch.sends.push((queue.clone(), message));
+                        branch.sends.push((queue.clone().into(), message));
                     }
                     StoreOperation::Remove { stored, .. } => branch.acknowledged.push(*stored),
                     _ => {}
@@ -312,6 +314,7 @@ impl Kept {
             prepared: prepared.collect(),
             producers: producers.collect(),
             last_id: self.last_id,
+            ..Recovered::default()
         }
     }
 

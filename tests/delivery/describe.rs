@@ -62,10 +62,11 @@ pub(crate) fn input(input: &Input) -> String {
                     ack.transaction.as_ref().map(ToString::to_string)
                 ),
                 Command::OpenSubscription(subscribe) => format!(
-                    "subscribe s{} in session {} to {:?} {:?} no_local {} {:?}",
+                    "subscribe s{} in session {} to {:?} {:?} {:?} no_local {} {:?}",
                     subscribe.subscription,
                     subscribe.session,
                     subscribe.destination,
+                    subscribe.durable_name,
                     subscribe.credit,
                     subscribe.no_local,
                     subscribe.redelivery
@@ -83,6 +84,11 @@ fn of_operation(operation: &StoreOperation) -> String {
         StoreOperation::Append { queue, message, transaction, .. } => {
             let within = if transaction.is_some() { " (transacted)" } else { "" };
             format!("append {} to {queue}{within}", id_of(message))
+        }
+        StoreOperation::Publish { topic, subscriptions, message, transaction, .. } => {
+            let within = if transaction.is_some() { " (transacted)" } else { "" };
+            let names: Vec<_> = subscriptions.iter().map(ToString::to_string).collect();
+            format!("publish {} to {topic} for {names:?}{within}", id_of(message))
         }
         other => format!("{other:?}"),
     }

@@ -20,6 +20,7 @@ mod order;
 mod places;
 mod redelivery;
 mod resending;
+mod subscriptions;
 mod support;
 mod topics;
 mod totals;

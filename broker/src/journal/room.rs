@@ -37,7 +37,7 @@ struct State {
 }
 
 /// What a checkpoint without anything needs, and what each has beside its rows.
-const LEAST: u64 = 160 << 10;
+const LEAST: u64 = 168 << 10;
 
 /// What room is made in at least, so that it is not made for each message.
 const LEAST_AHEAD: u64 = 64 << 10;

@@ -394,10 +394,12 @@ impl Machine {
     /// Whether a send ends in the store.
     pub(super) fn is_stored(&self, connection: ConnectionKey, send: &SendMessage) -> bool {
         let headers = send.message.headers();
-        let is_lasting = |to: &Destination| match self.find_target(to) {
-            _ if to.is_temporary() => false,
-            Some(Target::Topic(topic)) => self.durable_queues(topic, connection).next().is_some(),
-            _ => !to.is_topic(),
+        let is_lasting = |to: &Destination| {
+            let is_to_durable = || match self.find_target(to) {
+                Some(Target::Topic(topic)) => self.durable_queues(topic, connection).next().is_some(),
+                Some(Target::Queue(_)) | None => false,
+            };
+            !to.is_temporary() && (!to.is_topic() || is_to_durable())
         };
         headers.is_persistent() && headers.destination.as_ref().is_some_and(is_lasting)
     }

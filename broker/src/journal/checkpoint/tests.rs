@@ -202,6 +202,33 @@ fn what_is_written_again_is_as_true_as_it_was_to_be_and_nothing_is_forgotten_whe
 }
 
 #[test]
+fn one_of_the_first_version_which_knew_no_subscriptions_is_read_and_goes_on() {
+    let files = RecordedFiles::new();
+    let (checkpoint, index) = of_one_message(&files);
+    let transaction = checkpoint.database.as_ref().unwrap().begin_write().unwrap();
+    {
+        let mut meta = transaction.open_table(META).unwrap();
+        meta.insert("version", 1).unwrap();
+        meta.remove("queues").unwrap();
+    }
+    transaction.delete_table(SUBSCRIPTIONS).unwrap();
+    transaction.commit().unwrap();
+    drop(checkpoint);
+    let (mut checkpoint, saved, _) = open(&files).unwrap();
+    let mut restored = Index::restore(saved, []);
+    assert_eq!(text(&restored.recovered()), text(&index.recovered()));
+    for (number, change) in (2..).zip([create_subscription("a"), publish(20, &["a"], None)]) {
+        restored.apply(Entry { lsn: Lsn(number * 100), length: 100, change });
+    }
+    checkpoint.write(restored.take_changes(), place(2, 400)).unwrap();
+    drop(checkpoint);
+    let (_, saved, _) = open(&files).unwrap();
+    let again = Index::restore(saved, []);
+    assert_eq!(text(&again.recovered()), text(&restored.recovered()));
+    assert_eq!(again.recovered().subscriptions[0].messages.len(), 1);
+}
+
+#[test]
 fn one_of_a_newer_version_is_refused_by_its_number() {
     let files = RecordedFiles::new();
     let checkpoint = create(&files);
