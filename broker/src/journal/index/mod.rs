@@ -262,7 +262,7 @@ impl Index {
         }
         let numbers = self.numbers_of(to);
         let names = (0..numbers.len()).map(|place| stored.with(place));
-        let last = names.clone().last().unwrap_or(stored);
+        let last = names.clone().next_back().unwrap_or(stored);
         self.counters.last_id = self.counters.last_id.max(last);
         if let Some(large) = large.filter(|_| numbers.iter().all(Option::is_none)) {
             self.dead_large.push(large.name);

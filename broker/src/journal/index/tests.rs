@@ -125,7 +125,7 @@ struct One {
 /// What a transaction is to do.
 #[derive(Clone, Debug)]
 enum Staged {
-    Send(One),
+    Send(Box<One>),
     Remove { stored: StoredId, reason: Removal },
 }
 
@@ -158,7 +158,7 @@ impl Model {
             Change::Append(appended) => {
                 for one in self.ones(lsn, &appended) {
                     match &appended.transaction {
-                        Some(id) => self.open(id).2.push(Staged::Send(one)),
+                        Some(id) => self.open(id).2.push(Staged::Send(Box::new(one))),
                         None => self.show(one),
                     }
                 }
@@ -197,7 +197,7 @@ impl Model {
                     match operation {
                         Staged::Send(one) => {
                             self.note(&one.appended);
-                            self.show(one);
+                            self.show(*one);
                         }
                         Staged::Remove { stored, reason } => self.remove(stored, reason),
                     }
@@ -297,7 +297,7 @@ impl Model {
     fn sent(&self) -> impl Iterator<Item = &One> {
         let operations = self.open.iter().flat_map(|(_, _, operations)| operations);
         operations.filter_map(|operation| match operation {
-            Staged::Send(one) => Some(one),
+            Staged::Send(one) => Some(&**one),
             Staged::Remove { .. } => None,
         })
     }
@@ -379,7 +379,7 @@ fn check(index: &Index, model: &Model) {
         let sends: Vec<_> = operations
             .iter()
             .filter_map(|operation| match operation {
-                Staged::Send(one) if model.is_there(&one.at) => Some(one),
+                Staged::Send(one) if model.is_there(&one.at) => Some(&**one),
                 _ => None,
             })
             .collect();

@@ -15,8 +15,7 @@ impl Saved {
 
     /// The queue or durable subscription of this number.
     pub(super) fn queue_name(&self, queue: u32) -> String {
-        self.holder(queue)
-            .map_or_else(|| format!("the queue {queue}, which is gone"), |holder| holder.to_string())
+        self.holder(queue).map_or_else(|| format!("the queue {queue}, which is gone"), ToString::to_string)
     }
 
     /// The queue or durable subscription of this number; a subscription may be gone that a transaction sends to.

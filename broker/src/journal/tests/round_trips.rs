@@ -246,7 +246,7 @@ proptest! {
                 && operations.iter().filter_map(of_message).filter(|(other, ..)| *other == stored).count() == 1
             {
                 for place in 0..names {
-                    let reference = reference(&entry);
+                    let reference = reference(entry);
                     let read = read_message(&journal.segments, stored.with(place), &reference);
                     prop_assert_eq!(read.as_ref(), Ok(message));
                 }
