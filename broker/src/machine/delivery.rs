@@ -204,7 +204,8 @@ impl Machine {
         let Some(entry) = self.queues.get_mut(&queue_key).and_then(|queue| queue.get_mut(position)) else {
             return;
         };
-        entry.not_before = policy.next_delivery(self.now, 1).max(self.now.saturating_add(UNSEEN_DELAY));
+        entry.not_before =
+            policy.next_delivery(self.now, 1, entry.held.id.0).max(self.now.saturating_add(UNSEEN_DELAY));
         if self.is_still_wanted(queue_key, position) {
             self.record_delivery_state(queue_key, position);
             self.keep_for_later(queue_key, position, None);
@@ -235,7 +236,7 @@ impl Machine {
         };
         entry.not_before = match delay {
             Delay::None => self.now,
-            Delay::Policy => failure.policy.next_delivery(self.now, failures),
+            Delay::Policy => failure.policy.next_delivery(self.now, failures, entry.held.id.0),
             Delay::Exactly(delay) => self.now.saturating_add(delay),
         };
         if is_counted && may_die && failure.policy.is_exhausted(entry.failed_deliveries) {

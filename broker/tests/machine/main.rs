@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 
 mod acknowledgement;
+mod back_off;
 mod bodies;
 mod browsing;
 mod commands;

@@ -5,10 +5,11 @@ use std::time::Duration;
 use corriere_core::RedeliveryPolicy;
 use linkme::distributed_slice;
 
-use super::super::reading::{Reading, Setting, TableReader};
+use super::super::reading::{Reading, Setting};
 use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
 use super::preset::{self, Preset};
+use super::redelivery;
 use super::store::{self, StoreTable};
 
 #[expect(unsafe_code, reason = "linkme names a link section")]
@@ -76,7 +77,7 @@ static SCHEMA: TableSchema = TableSchema {
         .answers("`processNonPersistent`"),
         KeySchema::new(
             "redelivery",
-            Kind::Table(REDELIVERY),
+            Kind::Table(redelivery::KEYS),
             "When a message whose handling failed comes again. The options of a connection factory's URL win.",
         )
         .answers("`redeliveryPolicy`"),
@@ -94,42 +95,6 @@ static SCHEMA: TableSchema = TableSchema {
             .answers("`persistenceAdapter`"),
     ],
 };
-
-const REDELIVERY: &[KeySchema] = &[
-    KeySchema::new(
-        "maximum_redeliveries",
-        Kind::Number { least: -1, most: u32::MAX as i64 },
-        "Redeliveries after the first delivery, then the dead letters; `-1` for no limit.",
-    )
-    .expecting("a whole number, or -1 for no limit")
-    .default("6")
-    .answers("`jms.redeliveryPolicy.maximumRedeliveries`"),
-    KeySchema::new("initial_delay", Kind::Duration { may_be_zero: true }, "Before the first redelivery.")
-        .default("\"1s\"")
-        .answers("`jms.redeliveryPolicy.initialRedeliveryDelay`"),
-    KeySchema::new(
-        "delay",
-        Kind::Duration { may_be_zero: true },
-        "Before each further one, where there is no `back_off`.",
-    )
-    .default("\"1s\"")
-    .answers("`jms.redeliveryPolicy.redeliveryDelay`"),
-    KeySchema::new(
-        "back_off",
-        Kind::Factor,
-        "The factor from one delay to the next; without it they are all the same.",
-    )
-    .answers("`jms.redeliveryPolicy.backOffMultiplier`, `useExponentialBackOff`"),
-    KeySchema::new("maximum_delay", Kind::Duration { may_be_zero: true }, "The upper bound of a delay.")
-        .answers("`jms.redeliveryPolicy.maximumRedeliveryDelay`"),
-    KeySchema::new(
-        "non_blocking",
-        Kind::Boolean,
-        "Whether others go ahead of a message that waits for its redelivery.",
-    )
-    .default("false")
-    .answers("`spring.activemq.non-blocking-redelivery`, `jms.nonBlockingRedelivery`"),
-];
 
 /// `[broker]`: the embedded broker.
 #[derive(Clone, Debug, PartialEq)]
@@ -208,7 +173,7 @@ impl BrokerTable {
                 _ => None,
             }),
             dead_letter_non_persistent: table.value("dead_letter_non_persistent", value::boolean),
-            redelivery: table.table("redelivery").map(|table| redelivery(&table)).unwrap_or_default(),
+            redelivery: redelivery::read(&table).over(&RedeliveryPolicy::default()),
             store: StoreTable::read(&table),
         })
     }
@@ -218,24 +183,4 @@ impl BrokerTable {
 fn is_name(name: &str) -> bool {
     let fits = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
     name.chars().all(fits) && name.chars().any(|character| character != '.')
-}
-
-fn redelivery(table: &TableReader<'_>) -> RedeliveryPolicy {
-    let default = RedeliveryPolicy::default();
-    let maximum = table.value("maximum_redeliveries", |value| match value::integer(value)? {
-        -1 => Some(None),
-        number => u32::try_from(number).ok().map(Some),
-    });
-    RedeliveryPolicy {
-        maximum_redeliveries: maximum.unwrap_or(default.maximum_redeliveries),
-        initial_delay: table.value("initial_delay", value::duration).unwrap_or(default.initial_delay),
-        delay: table.value("delay", value::duration).unwrap_or(default.delay),
-        back_off: table
-            .value("back_off", |value| {
-                value::number(value).filter(|factor| factor.is_finite() && *factor >= 1.0)
-            })
-            .or(default.back_off),
-        maximum_delay: table.value("maximum_delay", value::duration).or(default.maximum_delay),
-        non_blocking: table.value("non_blocking", value::boolean).unwrap_or(default.non_blocking),
-    }
 }

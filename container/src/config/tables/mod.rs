@@ -9,6 +9,7 @@ mod listener_containers;
 mod listeners;
 mod message_converters;
 mod preset;
+mod redelivery;
 mod store;
 mod templates;
 
