@@ -144,12 +144,15 @@ impl Machine {
             None => None,
         };
         let queue = queue.ok_or(ProviderError::Lost)?;
+        let policy = self.queues.get(&queue).map_or(&self.policy, |queue| &queue.policy.redelivery);
         let policy = subscribe
             .redelivery
-            .map_or_else(|| Arc::clone(&self.policy), |overrides| Arc::new(overrides.over(&self.policy)));
-        let subscription =
+            .map_or_else(|| Arc::clone(policy), |overrides| Arc::new(overrides.over(policy)));
+        let mut subscription =
             Subscription::new(subscribe.session, queue, subscribe.credit, policy, subscribe.no_local);
+        subscription.has_default_credit = subscribe.is_default_credit;
         self.subscriptions.insert(key, subscription);
+        self.adopt_prefetch(key);
         self.attend(key);
         Ok(())
     }

@@ -12,6 +12,7 @@
 //! - Among consumers with room the one served longest ago is next.
 //! - A `browser` is shown what a queue has and changes nothing; a `temporary` destination ends with its connection, and
 //!   with all that names it.
+//! - What an operator does with the messages of a queue (`management`) leaves those alone that somebody has.
 //! - What a consumer is handed, what a transaction is prepared with, and what lies in a queue without its body (`bodies`)
 //!   goes on from where it was when a store is opened again (`recovery`).
 //! - Nothing that shows depends on the order of a hash map: those here, for names, are only looked into.
@@ -25,13 +26,16 @@ mod credit;
 mod dead_letter;
 mod delivery;
 mod line;
+mod management;
 mod memory;
 mod moving;
+mod policies;
 mod producers;
 mod queue;
 mod recovery;
 mod sending;
 mod serving;
+mod slow;
 mod snapshot;
 mod step;
 mod store_room;
@@ -51,11 +55,13 @@ use corriere_core::{Destination, MessageId, RedeliveryPolicy, Timestamp};
 pub use attempts::SlotNote;
 pub(crate) use attempts::attempt_of;
 pub use bodies::SetAside;
-pub use snapshot::{Page, Shown};
+pub use management::{Action, Order};
+pub use snapshot::{Location, Page, Shown};
 pub use step::{Batch, BatchId, ConnectionKey, Effects, Input, Ticket};
 pub use subscription::SubscriptionKey;
 
 use crate::counts::Counts;
+use crate::outcome::Outcome;
 use crate::settings::Settings;
 use crate::store::{StoreOperation, Totals};
 use attempts::Slots;
@@ -101,6 +107,8 @@ pub struct Machine {
     producers: Producers,
     slots: Slots,
     moves: Moves,
+    /// What operators wait for, with what has come of it so far.
+    orders: BTreeMap<Ticket, Outcome>,
     store_room: StoreRoom,
     /// Who waits until a subscription has been delivered what it may have.
     unserved: Unserved,
@@ -152,6 +160,7 @@ impl Machine {
             producers: Producers::default(),
             slots: Slots::default(),
             moves: Moves::default(),
+            orders: BTreeMap::new(),
             store_room: StoreRoom::default(),
             unserved: Unserved::new(),
             timers: TimeIndex::default(),

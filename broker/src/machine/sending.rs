@@ -220,6 +220,7 @@ impl Machine {
 
     pub(super) fn add_queue(&mut self, mut queue: Queue) -> QueueKey {
         queue.by_priority = self.settings.priorities;
+        queue.policy = self.policy_of(&queue.destination);
         let key = QueueKey(self.next_queue);
         self.next_queue += 1;
         self.queues.insert(key, queue);

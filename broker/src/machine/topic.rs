@@ -78,6 +78,12 @@ impl Machine {
         }
     }
 
+    /// Whether anybody is subscribed to a topic, so that what is published there now comes to somebody.
+    pub(super) fn has_subscribers(&self, topic: TopicKey) -> bool {
+        let bound = self.topics.get(&topic).into_iter().flat_map(|topic| topic.bound.keys());
+        bound.filter_map(|key| self.subscriptions.get(key)).any(|subscription| !subscription.is_closed)
+    }
+
     /// Puts a message into the private queue of every subscription. Of a topic that is gone there is none.
     pub(super) fn publish(&mut self, topic: TopicKey, held: Arc<Held>, origin: Option<ConnectionKey>) {
         let bound = self.topics.get(&topic).into_iter().flat_map(|topic| &topic.bound);
