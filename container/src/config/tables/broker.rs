@@ -5,9 +5,10 @@ use std::time::Duration;
 use corriere_core::RedeliveryPolicy;
 use linkme::distributed_slice;
 
-use super::super::reading::{Reading, Setting};
+use super::super::reading::{Reading, Setting, TableReader};
 use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
+use super::policies::{self, PolicyTable};
 use super::preset::{self, Preset};
 use super::redelivery;
 use super::store::{self, StoreTable};
@@ -59,28 +60,20 @@ static SCHEMA: TableSchema = TableSchema {
         .default("true")
         .activemq("false")
         .answers("`prioritizedMessages` of a `policyEntry`"),
-        KeySchema::new(
-            "dead_letters",
-            Kind::Words(&["individual", "shared", "discard"]),
-            "Where messages go that cannot be delivered. `\"individual\"`: to `DLQ.<queue>` and `DLQ.topic.<topic>`; \
-             `\"shared\"`: to `ActiveMQ.DLQ`; `\"discard\"`: nowhere.",
-        )
-        .default("\"individual\"")
-        .activemq("\"shared\"")
-        .answers("`deadLetterStrategy`"),
-        KeySchema::new(
-            "dead_letter_non_persistent",
-            Kind::Boolean,
-            "Whether non-persistent messages become dead letters too, instead of being dropped and counted.",
-        )
-        .default("false")
-        .answers("`processNonPersistent`"),
+        DEAD_LETTERS.default("\"individual\"").activemq("\"shared\""),
+        DEAD_LETTER_NON_PERSISTENT.default("false"),
         KeySchema::new(
             "redelivery",
             Kind::Table(redelivery::KEYS),
             "When a message whose handling failed comes again. The options of a connection factory's URL win.",
         )
         .answers("`redeliveryPolicy`"),
+        KeySchema::new(
+            "policies",
+            Kind::Tables(policies::KEYS),
+            "What holds otherwise for some queues or topics, each under a name of its own. The most specific one alone holds.",
+        )
+        .answers("`destinationPolicy`, `policyEntry`"),
         KeySchema::new(
             "data_directory",
             store::DIRECTORY,
@@ -95,6 +88,21 @@ static SCHEMA: TableSchema = TableSchema {
             .answers("`persistenceAdapter`"),
     ],
 };
+
+pub(super) const DEAD_LETTERS: KeySchema = KeySchema::new(
+    "dead_letters",
+    Kind::Words(&["individual", "shared", "discard"]),
+    "Where messages go that cannot be delivered. `\"individual\"`: to `DLQ.<queue>` and `DLQ.topic.<topic>`; \
+             `\"shared\"`: to `ActiveMQ.DLQ`; `\"discard\"`: nowhere.",
+)
+.answers("`deadLetterStrategy`");
+
+pub(super) const DEAD_LETTER_NON_PERSISTENT: KeySchema = KeySchema::new(
+    "dead_letter_non_persistent",
+    Kind::Boolean,
+    "Whether non-persistent messages become dead letters too, instead of being dropped and counted.",
+)
+.answers("`processNonPersistent`");
 
 /// `[broker]`: the embedded broker.
 #[derive(Clone, Debug, PartialEq)]
@@ -118,6 +126,8 @@ pub struct BrokerTable {
     pub dead_letter_non_persistent: Option<bool>,
     /// `[broker.redelivery]`.
     pub redelivery: RedeliveryPolicy,
+    /// `[broker.policies.NAME]`.
+    pub policies: Vec<PolicyTable>,
     /// Where and how messages are kept.
     pub store: StoreTable,
 }
@@ -146,6 +156,7 @@ impl Default for BrokerTable {
             dead_letters: None,
             dead_letter_non_persistent: None,
             redelivery: RedeliveryPolicy::default(),
+            policies: Vec::new(),
             store: StoreTable::default(),
         }
     }
@@ -166,14 +177,10 @@ impl BrokerTable {
             memory_limit: table.value("memory_limit", |value| value::size(value).filter(|size| *size > 0)),
             send_deadline: table.value("send_deadline", value::duration),
             priorities: table.value("priorities", value::boolean),
-            dead_letters: table.value("dead_letters", |value| match value::text(value)?.as_str() {
-                "individual" => Some(DeadLetterKind::Individual),
-                "shared" => Some(DeadLetterKind::Shared),
-                "discard" => Some(DeadLetterKind::Discard),
-                _ => None,
-            }),
+            dead_letters: dead_letters(&table),
             dead_letter_non_persistent: table.value("dead_letter_non_persistent", value::boolean),
             redelivery: redelivery::read(&table).over(&RedeliveryPolicy::default()),
+            policies: policies::read(&table),
             store: StoreTable::read(&table),
         })
     }
@@ -183,4 +190,14 @@ impl BrokerTable {
 fn is_name(name: &str) -> bool {
     let fits = |character: char| character.is_ascii_alphanumeric() || "._-".contains(character);
     name.chars().all(fits) && name.chars().any(|character| character != '.')
+}
+
+/// Where a table says that messages go that cannot be delivered.
+pub(super) fn dead_letters(table: &TableReader<'_>) -> Option<DeadLetterKind> {
+    table.value("dead_letters", |value| match value::text(value)?.as_str() {
+        "individual" => Some(DeadLetterKind::Individual),
+        "shared" => Some(DeadLetterKind::Shared),
+        "discard" => Some(DeadLetterKind::Discard),
+        _ => None,
+    })
 }
