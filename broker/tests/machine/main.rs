@@ -12,6 +12,7 @@ mod dispatch;
 mod expiry;
 mod grouping;
 mod management;
+mod management_histories;
 mod memory;
 mod messages;
 mod policies;

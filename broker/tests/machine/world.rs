@@ -8,7 +8,9 @@ use std::time::Duration;
 use corriere_broker::machine::{
     Action, Batch, BatchId, ConnectionKey, Effects, Input, Machine, Order, SetAside, SlotNote, Ticket,
 };
-use corriere_broker::store::{Attempt, AttemptSlot, Recovered, StoreError, StoreOperation, StoredId};
+use corriere_broker::store::{
+    Arrival, Attempt, AttemptSlot, Recovered, StoreError, StoreOperation, StoredId,
+};
 use corriere_broker::{Counts, Outcome as Managed, Settings};
 use corriere_core::provider::{
     Ack, AckKind, Cause, Command, Confirmation, Credit, Dispatch, Event, ProviderError, SendMessage,
@@ -40,6 +42,8 @@ pub(crate) struct World {
     pub(crate) now: Timestamp,
     /// Batches of which the store has not said anything.
     pub(crate) unstored: VecDeque<BatchId>,
+    /// Whether each of these is a move, which may be refused for want of room while sends are not.
+    moves: VecDeque<bool>,
     /// All that the store was ever given.
     pub(crate) operations: Vec<StoreOperation>,
     /// Whether batches wait for [`World::store`]; otherwise each is stored at once.
@@ -115,6 +119,7 @@ impl World {
             attempts: Vec::new(),
             now: NOW,
             unstored: VecDeque::new(),
+            moves: VecDeque::new(),
             operations: Vec::new(),
             hold_store: false,
             reopened: 0,
@@ -141,6 +146,7 @@ impl World {
         for Batch { id: batch, operations, .. } in effects.store {
             assert!(!operations.is_empty(), "a batch without operations");
             self.unstored.push_back(batch);
+            self.moves.push_back(operations.iter().any(is_moved_in));
             self.operations.extend(operations);
         }
         self.loads.extend(effects.load);
@@ -209,8 +215,14 @@ impl World {
     /// The store is done with the oldest batch.
     pub(crate) fn store(&mut self, outcome: Result<(), StoreError>) {
         let batch = self.unstored.pop_front().expect("a batch that is not stored");
+        self.moves.pop_front();
         let effects = self.machine.step(self.now, Input::Stored { batch, outcome });
         self.perform(effects);
+    }
+
+    /// Whether the oldest batch that is not stored is a move.
+    pub(crate) fn is_move_next(&self) -> bool {
+        self.moves.front() == Some(&true)
     }
 
     /// Lets time pass. The machine is woken when it asked for it, not earlier and not besides.
@@ -484,4 +496,8 @@ pub(crate) fn acknowledge(
     transaction: Option<TransactionId>,
 ) -> Command {
     Command::Acknowledge(Ack { subscription: consumer.subscription, first, last, kind, transaction })
+}
+
+fn is_moved_in(operation: &StoreOperation) -> bool {
+    matches!(operation, StoreOperation::Append { arrival: Arrival::MovedIn, .. })
 }
