@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use corriere_core::nearest::nearest;
 use corriere_core::provider::{
     Capability, ConnectOptions, DeliverySink, Provider, ProviderConnection, ProviderError,
 };
@@ -13,6 +14,7 @@ use crate::browse::Browse;
 use crate::connection::VmConnection;
 use crate::counts::Counts;
 use crate::edge::Edge;
+use crate::queue_handle::{QueueError, QueueHandle};
 use crate::registry;
 use crate::settings::Settings;
 use crate::store::{MessageStore, Totals};
@@ -36,6 +38,7 @@ impl Broker {
         clock: Clock,
     ) -> Result<Self, StartError> {
         let runtime = Handle::try_current().map_err(|_| StartError::NoRuntime { name: name.to_owned() })?;
+        check_policies(name, &settings)?;
         registry::check_free(name)?;
         let edge = Edge::new(name, settings, store, clock);
         registry::enter(&edge)?;
@@ -110,6 +113,23 @@ impl Broker {
         Browse::new(Arc::clone(&self.0), queue.clone())
     }
 
+    /// A queue of this physical name, for its operator.
+    ///
+    /// # Errors
+    /// [`QueueError::Unknown`], with the nearest name, when there is none.
+    pub fn queue(&self, name: &str) -> Result<QueueHandle, QueueError> {
+        let queues = self.destinations().into_iter().filter(|queue| !queue.is_topic());
+        let mut queues: Vec<_> = queues.collect();
+        match queues.iter().position(|queue| queue.name() == name) {
+            Some(found) => Ok(QueueHandle::new(Arc::clone(&self.0), queues.swap_remove(found))),
+            None => Err(QueueError::Unknown {
+                broker: self.name().to_owned(),
+                queue: name.to_owned(),
+                nearest: nearest(name, queues.iter().map(Destination::name)).map(str::to_owned),
+            }),
+        }
+    }
+
     /// Ends when the broker has stopped because it failed, as after a failed write of its store; never when it was told to
     /// stop. It does not keep the broker alive.
     pub fn failed(&self) -> impl Future<Output = ProviderError> + Send + 'static {
@@ -154,6 +174,19 @@ impl Provider for Broker {
     }
 }
 
+/// Refuses two policies of which none is more specific than the other.
+fn check_policies(broker: &str, settings: &Settings) -> Result<(), StartError> {
+    for (place, policy) in settings.policies.iter().enumerate() {
+        if settings.policies.iter().take(place).any(|other| other.pattern == policy.pattern) {
+            return Err(StartError::SamePattern {
+                name: broker.to_owned(),
+                pattern: policy.pattern.to_string(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Why a broker did not start.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 #[non_exhaustive]
@@ -163,6 +196,14 @@ pub enum StartError {
     NameInUse {
         /// The name.
         name: String,
+    },
+    /// Two policies are for the same destinations.
+    #[error("broker `{name}` has two policies for `{pattern}`; expected one for each pattern")]
+    SamePattern {
+        /// The name.
+        name: String,
+        /// The pattern of both.
+        pattern: String,
     },
     /// There is no runtime.
     #[error("broker `{name}` was started outside a tokio runtime, which it needs to keep time")]

@@ -7,7 +7,7 @@ use corriere_core::{Destination, Message};
 use tokio::sync::oneshot;
 
 use crate::edge::Edge;
-use crate::machine::{Page, Shown};
+use crate::machine::{Location, Page, Shown};
 use crate::store::{StoreError, StoredId};
 
 /// How many messages are looked at under one lock.
@@ -24,8 +24,11 @@ pub struct Browse {
     queue: Destination,
     page: Option<Page>,
     shown: VecDeque<Shown>,
-    read: VecDeque<Result<Arc<Message>, StoreError>>,
+    read: VecDeque<Found>,
 }
+
+/// A message and by which it is found again, or why it cannot be read back.
+pub(crate) type Found = (Location, Result<Arc<Message>, StoreError>);
 
 impl Browse {
     pub(crate) fn new(edge: Arc<Edge>, queue: Destination) -> Self {
@@ -36,19 +39,23 @@ impl Browse {
     /// The next message; `None` after the last. One that is gone meanwhile is left out, one that cannot be read back is an
     /// error, after which the look goes on. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Option<Result<Arc<Message>, StoreError>> {
+        self.next_found().await.map(|(_, outcome)| outcome)
+    }
+
+    /// The same, with by which it is found again.
+    pub(crate) async fn next_found(&mut self) -> Option<Found> {
         loop {
             if let Some(read) = self.read.pop_front() {
                 return Some(read);
             }
-            if let Some(Shown::Here(_)) = self.shown.front()
-                && let Some(Shown::Here(message)) = self.shown.pop_front()
-            {
-                return Some(Ok(message));
-            }
-            if self.shown.is_empty() {
-                self.turn_page()?;
-            } else {
-                self.read_back().await;
+            match self.shown.front() {
+                Some(Shown { location, body: Some(message), .. }) => {
+                    let found = (*location, Ok(Arc::clone(message)));
+                    self.shown.pop_front();
+                    return Some(found);
+                }
+                Some(_) => self.read_back().await,
+                None => self.turn_page()?,
             }
         }
     }
@@ -68,20 +75,20 @@ impl Browse {
         let mut bytes = 0;
         let mut wanted: Vec<StoredId> = Vec::new();
         for shown in self.shown.iter().take(READ_AT_ONCE) {
-            let Shown::Stored(stored, size) = shown else { break };
-            bytes += size;
-            if !wanted.is_empty() && bytes > BYTES_AT_ONCE {
+            bytes += shown.size;
+            if shown.body.is_some() || (!wanted.is_empty() && bytes > BYTES_AT_ONCE) {
                 break;
             }
-            wanted.push(*stored);
+            wanted.push(shown.location.stored());
         }
         let count = wanted.len();
         let (told, read) = oneshot::channel();
         // Whoever dropped the future does not want to know.
         self.edge.load(wanted, Box::new(move |messages| drop(told.send(messages))));
         let messages = read.await.unwrap_or_default();
-        self.shown.drain(..count);
-        let there = messages.into_iter().map(|(_, outcome)| outcome);
-        self.read.extend(there.filter(|outcome| !matches!(outcome, Err(StoreError::NotKept { .. }))));
+        // They come in the order in which they are asked for.
+        let there = self.shown.drain(..count).map(|shown| shown.location).zip(messages);
+        let there = there.map(|(location, (_, outcome))| (location, outcome));
+        self.read.extend(there.filter(|(_, outcome)| !matches!(outcome, Err(StoreError::NotKept { .. }))));
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use corriere_core::RedeliveryPolicy;
 
+use crate::policy::DestinationPolicy;
+
 /// The settings of a broker, with Corriere's defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -26,6 +28,8 @@ pub struct Settings {
     pub dead_letters: DeadLetters,
     /// Whether non-persistent messages are kept as dead letters too, instead of being dropped and counted.
     pub dead_letter_non_persistent: bool,
+    /// What holds otherwise for some destinations. No two have the same pattern.
+    pub policies: Vec<DestinationPolicy>,
 }
 
 /// Where messages go that cannot be delivered.
@@ -50,6 +54,7 @@ impl Default for Settings {
             redelivery: RedeliveryPolicy::default(),
             dead_letters: DeadLetters::default(),
             dead_letter_non_persistent: false,
+            policies: Vec::new(),
         }
     }
 }

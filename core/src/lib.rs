@@ -5,6 +5,7 @@
 
 pub mod client;
 pub mod destination;
+mod destination_pattern;
 pub mod error;
 pub mod id;
 pub mod message;
@@ -22,6 +23,7 @@ pub use client::{
     QueueBrowser, Release, SendOptions, Session, TemporaryDestination, with_session, with_session_sync,
 };
 pub use destination::{Destination, DestinationError, DestinationKind};
+pub use destination_pattern::{DestinationPattern, PatternError};
 pub use error::Error;
 pub use id::{ConnectionId, MessageId, ProducerId, SessionId, SubscriptionId, TransactionId, Xid};
 pub use message::{Body, DeliveryMode, Headers, Message, MessageError, Priority, Properties, Value};

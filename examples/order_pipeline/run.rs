@@ -40,8 +40,6 @@ pub(crate) enum RunError {
     Broker(ProviderError),
     #[error("a dead letter cannot be read: {0}")]
     DeadLetter(#[from] StoreError),
-    #[error("the configuration has no `[broker]`, whose counts this program reports")]
-    NoBroker,
     #[error("the {what} {name:?} has a name that is not UTF-8, as the configuration is")]
     Name { what: &'static str, name: PathBuf },
     #[error("cannot make a directory for the broker's messages: {0}")]
@@ -83,7 +81,7 @@ impl RunError {
 /// cannot be written, when the broker has failed, and when everything stands still for longer than `patience`.
 pub(crate) async fn run(app: &Application, input: Input, patience: Duration) -> Result<(), RunError> {
     let mailer: Bean<Mailer> = app.bean("mailer")?;
-    let broker = app.broker().ok_or(RunError::NoBroker)?;
+    let broker = app.broker()?;
     let expected = input.orders();
     let work = async {
         let reader = Reader::open(app, input).await?;
@@ -140,7 +138,7 @@ impl Counted {
 
 impl QueueCounts {
     pub(crate) fn now(app: &Application, queue: &str) -> Result<Self, RunError> {
-        let broker = app.broker().ok_or(RunError::NoBroker)?;
+        let broker = app.broker()?;
         let queue = app.destinations().queue(queue)?;
         Ok(Self {
             totals: broker.totals(&queue).unwrap_or_default(),
@@ -181,7 +179,7 @@ async fn finish(app: &Application, expected: u64, patience: Duration) -> Result<
 
 /// Looks at every dead letter and counts it by its cause.
 async fn dead_letters(app: &Application) -> Result<DeadLetters, RunError> {
-    let broker = app.broker().ok_or(RunError::NoBroker)?;
+    let broker = app.broker()?;
     let mut dead_letters = DeadLetters::default();
     for queue in ["dead_orders", "dead_emails"] {
         let mut found = broker.browse(&app.destinations().queue(queue)?);

@@ -109,6 +109,7 @@ fn every_table_and_key_is_read() {
             delay: Duration::from_secs(1),
             back_off: Some(2.0),
             maximum_delay: Some(Duration::from_secs(60)),
+            jitter_percent: 15,
             non_blocking: true,
         }
     );

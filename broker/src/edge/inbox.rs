@@ -6,13 +6,16 @@ use std::thread::{self, ThreadId};
 
 use corriere_core::provider::{Command, Confirmer};
 
-use crate::machine::{ConnectionKey, Input};
+use super::state::Told;
+use crate::machine::{ConnectionKey, Input, Order};
 
 /// Something for the broker.
 #[derive(Debug)]
 pub(super) enum Posted {
     /// A command, and who is told of its outcome; `None` where nobody waits for it.
     Command { connection: ConnectionKey, command: Command, confirmer: Option<Confirmer> },
+    /// An operator does something with messages of a queue.
+    Manage { order: Order, told: Told },
     /// The last handle of a connection is gone.
     Vanished(ConnectionKey),
     /// Anything else.

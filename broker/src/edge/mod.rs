@@ -21,10 +21,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak
 use std::{hint, thread};
 
 use corriere_core::provider::{Command, ConnectOptions, DeliverySink, ProviderError, Receipt};
-use corriere_core::{Clock, Timestamp};
-use tokio::sync::{Notify, watch};
+use corriere_core::{Clock, Destination, Timestamp};
+use tokio::sync::{Notify, oneshot, watch};
 
-use crate::machine::{ConnectionKey, Input, Machine};
+use crate::machine::{ConnectionKey, Input, Machine, Order};
+use crate::outcome::Outcome;
 use crate::registry;
 use crate::settings::Settings;
 use crate::store::{Loaded, MessageStore, StoreEvent, StoredId};
@@ -186,6 +187,18 @@ impl Edge {
     /// Ends a connection of which the last handle is gone.
     pub(crate) fn disconnect(&self, connection: ConnectionKey) {
         self.post(Posted::Vanished(connection));
+    }
+
+    /// Does something with messages of a queue, as an operator wishes.
+    pub(crate) async fn manage(&self, order: Order) -> Result<Outcome, ProviderError> {
+        let (told, outcome) = oneshot::channel();
+        self.post(Posted::Manage { order, told });
+        outcome.await.unwrap_or(Err(ProviderError::Lost))
+    }
+
+    /// Changes the prefetch of a queue's policy.
+    pub(crate) fn set_prefetch(&self, queue: Destination, prefetch: u32) {
+        self.post(Posted::Input(Input::SetPrefetch { queue, prefetch }));
     }
 
     /// Ends everything, and closes the store when all that it was to be given has been. Called from within an effect it

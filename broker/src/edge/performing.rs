@@ -82,6 +82,8 @@ impl Edge {
             Work::Notify(sink, event) => sink.notify(event),
             Work::Fail(error) => drop(self.failure.send_replace(Some(error))),
             Work::Confirm(confirmer, outcome) => confirmer.confirm(outcome),
+            // Whoever dropped the future does not want to know.
+            Work::Tell(told, outcome) => drop(told.send(outcome)),
             Work::Warn(error @ ProviderError::StoreFull { .. }) => tracing::warn!(
                 broker = self.name,
                 %error,

@@ -7,6 +7,7 @@ use corriere_core::provider::{
     Command, Confirmation, Confirmer, ConnectOptions, DeliverySink, Dispatch, Event, ProviderError, Receipt,
 };
 use corriere_core::{ConnectionId, Timestamp};
+use tokio::sync::oneshot;
 
 use super::confirmers::Confirmers;
 use super::inbox::Posted;
@@ -15,12 +16,20 @@ use crate::store::StoredId;
 
 pub(super) type Outcome = Result<Confirmation, ProviderError>;
 
+/// What an operator is told.
+pub(super) type Managed = Result<crate::Outcome, ProviderError>;
+
+/// The operator who waits for that.
+pub(super) type Told = oneshot::Sender<Managed>;
+
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) machine: Machine,
     pub(super) links: BTreeMap<ConnectionKey, Link>,
     /// The other ends of receipts that were handed out unfulfilled.
     pub(super) confirmers: Confirmers,
+    /// Operators who wait for what comes of their orders.
+    operators: BTreeMap<Ticket, Told>,
     pub(super) queued: VecDeque<Work>,
     /// Empty, for its memory: what is posted next.
     pub(super) taken: Vec<Posted>,
@@ -67,6 +76,8 @@ pub(super) enum Work {
     Deliver(ConnectionKey, Arc<dyn DeliverySink>, Vec<Dispatch>),
     Notify(Arc<dyn DeliverySink>, Event),
     Confirm(Confirmer, Outcome),
+    /// Tells an operator.
+    Tell(Told, Managed),
     /// Says that a send was refused because memory or the store is full.
     Warn(ProviderError),
     /// Says why the broker has failed.
@@ -83,6 +94,7 @@ impl State {
             machine,
             links: BTreeMap::new(),
             confirmers: Confirmers::default(),
+            operators: BTreeMap::new(),
             queued: VecDeque::new(),
             taken: Vec::new(),
             own: None,
@@ -139,6 +151,15 @@ impl State {
                     self.unlink(connection);
                 }
                 Some(Input::Command { connection, ticket, command })
+            }
+            Posted::Manage { order, told } => {
+                if let Some(error) = self.stopped.clone() {
+                    self.queued.push_back(Work::Tell(told, Err(error)));
+                    return None;
+                }
+                let ticket = self.next_ticket();
+                self.operators.insert(ticket, told);
+                Some(Input::Manage { ticket, order })
             }
             Posted::Vanished(connection) => {
                 self.unlink(connection);
@@ -205,8 +226,16 @@ impl State {
                 self.queued.push_back(Work::Deliver(connection, Arc::clone(&link.sink), batch));
             }
         }
+        for (ticket, outcome) in effects.managed {
+            if let Some(told) = self.operators.remove(&ticket) {
+                self.queued.push_back(Work::Tell(told, outcome));
+            }
+        }
         for (connection, subscription) in effects.browse_ends {
             self.queue_event(connection, Event::BrowseEnded { subscription });
+        }
+        for (connection, event) in effects.slow_consumers {
+            self.queue_event(connection, event);
         }
         for (ticket, outcome) in effects.confirmations {
             let was_said = match &outcome {
@@ -251,6 +280,8 @@ impl State {
             } else {
                 self.queued.push_back(Work::Drop(waiting));
             }
+            let operators = std::mem::take(&mut self.operators).into_values();
+            self.queued.extend(operators.map(|told| Work::Tell(told, Err(error.clone()))));
             self.stopped = Some(error);
         }
         for link in std::mem::take(&mut self.links).into_values() {

@@ -98,6 +98,8 @@ pub(super) fn put_record(
                 Removal::DeadLettered => 1,
                 Removal::Expired => 2,
                 Removal::Discarded => 3,
+                Removal::Purged => 4,
+                Removal::MovedOut => 5,
             });
             put_transaction(out, transaction.as_ref())?;
             (REMOVE, Change::Remove { stored: *stored, reason: *reason, transaction: transaction.clone() })
@@ -180,6 +182,8 @@ pub(super) fn read_change(record: &[u8]) -> Result<Change, Fault> {
                 1 => Removal::DeadLettered,
                 2 => Removal::Expired,
                 3 => Removal::Discarded,
+                4 => Removal::Purged,
+                5 => Removal::MovedOut,
                 _ => return Err("the reason of a removal is unknown"),
             },
             transaction: read_transaction(fields)?,

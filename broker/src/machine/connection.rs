@@ -140,12 +140,15 @@ impl Machine {
             None => (self.queue_for(key, &subscribe.destination).ok_or(ProviderError::Lost)?, Making::Done),
         };
         self.note_subscription(connection, subscribe.session, key.1)?;
+        let policy = self.queues.get(&queue).map_or(&self.policy, |queue| &queue.policy.redelivery);
         let policy = subscribe
             .redelivery
-            .map_or_else(|| Arc::clone(&self.policy), |overrides| Arc::new(overrides.over(&self.policy)));
-        let subscription =
+            .map_or_else(|| Arc::clone(policy), |overrides| Arc::new(overrides.over(policy)));
+        let mut subscription =
             Subscription::new(subscribe.session, queue, subscribe.credit, policy, subscribe.no_local);
+        subscription.has_default_credit = subscribe.is_default_credit;
         self.subscriptions.insert(key, subscription);
+        self.adopt_prefetch(key);
         self.attend(key);
         Ok(making)
     }

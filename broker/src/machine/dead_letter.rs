@@ -18,20 +18,20 @@ const INDIVIDUAL: &str = "DLQ.";
 
 /// Whether a queue of this name holds dead letters.
 pub(super) fn holds_dead_letters(settings: &Settings, name: &str) -> bool {
-    match settings.dead_letters {
+    settings.all_dead_letters().any(|dead_letters| match dead_letters {
         DeadLetters::Individual => name.starts_with(INDIVIDUAL) || name == SHARED,
         DeadLetters::Shared => name == SHARED,
         DeadLetters::Discard => false,
-    }
+    })
 }
 
 /// The queue for dead letters from `source`; `None` when they are dropped, as all are of what ends with a connection.
-fn queue_for(settings: &Settings, source: &Destination) -> Option<String> {
+fn queue_for(dead_letters: DeadLetters, source: &Destination) -> Option<String> {
     if source.is_temporary() {
         return None;
     }
     // The prefixes are not counted against the length of a name, so every destination can have its own.
-    Some(match settings.dead_letters {
+    Some(match dead_letters {
         DeadLetters::Individual if source.is_topic() => format!("{INDIVIDUAL}topic.{}", source.name()),
         DeadLetters::Individual => format!("{INDIVIDUAL}{}", source.name()),
         DeadLetters::Shared => SHARED.to_owned(),
@@ -138,7 +138,7 @@ impl Machine {
         let Some(queue) = self.queues.get(&queue_key) else { return false };
         queue.get(position).is_some_and(|entry| entry.held.body().is_none())
             && !queue.holds_dead_letters
-            && self.settings.dead_letters != DeadLetters::Discard
+            && queue.policy.dead_letters != DeadLetters::Discard
     }
 
     /// What a message becomes as a dead letter, and where; `None` when it is to be dropped.
@@ -151,10 +151,10 @@ impl Machine {
         let queue = self.queues.get(&queue_key)?;
         let entry = queue.get(position)?;
         let original = entry.held.body()?;
-        if !entry.held.is_persistent && !self.settings.dead_letter_non_persistent {
+        if !entry.held.is_persistent && !queue.policy.dead_letter_non_persistent {
             return None;
         }
-        let target = queue_for(&self.settings, &queue.destination)?;
+        let target = queue_for(queue.policy.dead_letters, &queue.destination)?;
         let mut copy = Message::clone(original);
         let deliveries = i32::try_from(entry.failed_deliveries).unwrap_or(i32::MAX);
         let now = i64::try_from(self.now.0).unwrap_or(i64::MAX);

@@ -107,6 +107,7 @@ impl Machine {
             self.update_ring(key);
         }
         self.read_ahead(queue_key);
+        self.tell_slow(queue_key);
     }
 
     /// Delivers to a subscription what is reserved for it and due, and lets it have other messages if it may.
@@ -130,6 +131,7 @@ impl Machine {
     }
 
     fn update_ring(&mut self, key: SubscriptionKey) {
+        self.note_stall(key);
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
         let takes_new = subscription.takes_new();
         if takes_new == subscription.is_in_ring {
@@ -204,7 +206,8 @@ impl Machine {
         let Some(entry) = self.queues.get_mut(&queue_key).and_then(|queue| queue.get_mut(position)) else {
             return;
         };
-        entry.not_before = policy.next_delivery(self.now, 1).max(self.now.saturating_add(UNSEEN_DELAY));
+        entry.not_before =
+            policy.next_delivery(self.now, 1, entry.held.id.0).max(self.now.saturating_add(UNSEEN_DELAY));
         if self.is_still_wanted(queue_key, position) {
             self.record_delivery_state(queue_key, position);
             self.keep_for_later(queue_key, position, None);
@@ -235,7 +238,7 @@ impl Machine {
         };
         entry.not_before = match delay {
             Delay::None => self.now,
-            Delay::Policy => failure.policy.next_delivery(self.now, failures),
+            Delay::Policy => failure.policy.next_delivery(self.now, failures, entry.held.id.0),
             Delay::Exactly(delay) => self.now.saturating_add(delay),
         };
         if is_counted && may_die && failure.policy.is_exhausted(entry.failed_deliveries) {
@@ -253,6 +256,13 @@ impl Machine {
         if let Some(entry) = self.queues.get_mut(&queue_key).and_then(|queue| queue.get_mut(position)) {
             entry.failed_deliveries = entry.failed_deliveries.saturating_add(1);
             self.record_delivery_state(queue_key, position);
+        }
+    }
+
+    /// Keeps a message that comes back for anyone, as it was.
+    pub(super) fn keep_if_wanted(&mut self, queue_key: QueueKey, position: Position) {
+        if self.is_still_wanted(queue_key, position) {
+            self.keep_for_later(queue_key, position, None);
         }
     }
 

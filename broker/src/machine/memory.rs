@@ -216,6 +216,13 @@ impl Machine {
         !(self.may_overdraw(arrived.connection, send) && fits(limit.saturating_mul(2)))
     }
 
+    /// Whether memory has room for so much more, where bodies that lie idle are let go.
+    pub(super) fn has_room_for(&mut self, size: u64) -> bool {
+        self.make_room(size);
+        let Memory { limit, used, .. } = &self.memory;
+        *used == 0 || used.saturating_add(size) <= *limit
+    }
+
     /// Whether a new send has to wait for room in the store, or for one of its own producer that does.
     pub(super) fn must_wait_for_store(&self, arrived: &Arrived, send: &SendMessage) -> bool {
         self.memory.store_line.has(arrived.producer_key())

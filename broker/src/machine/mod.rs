@@ -13,6 +13,7 @@
 //! - A `durable` subscription is the private queue of a consumer that outlives it, by its client id and its name.
 //! - A `browser` is shown what a queue has and changes nothing; a `temporary` destination ends with its connection, and
 //!   with all that names it.
+//! - What an operator does with the messages of a queue (`management`) leaves those alone that somebody has.
 //! - What a consumer is handed, what a transaction is prepared with, and what lies in a queue without its body (`bodies`)
 //!   goes on from where it was when a store is opened again (`recovery`).
 //! - Nothing that shows depends on the order of a hash map: those here, for names, are only looked into.
@@ -27,13 +28,16 @@ mod dead_letter;
 mod delivery;
 mod durable;
 mod line;
+mod management;
 mod memory;
 mod moving;
+mod policies;
 mod producers;
 mod queue;
 mod recovery;
 mod sending;
 mod serving;
+mod slow;
 mod snapshot;
 mod step;
 mod store_room;
@@ -53,11 +57,13 @@ use corriere_core::{Destination, MessageId, RedeliveryPolicy, Timestamp};
 pub use attempts::SlotNote;
 pub(crate) use attempts::attempt_of;
 pub use bodies::SetAside;
-pub use snapshot::{Page, Shown};
+pub use management::{Action, Order};
+pub use snapshot::{Location, Page, Shown};
 pub use step::{Batch, BatchId, ConnectionKey, Effects, Input, Ticket};
 pub use subscription::SubscriptionKey;
 
 use crate::counts::Counts;
+use crate::outcome::Outcome;
 use crate::settings::Settings;
 use crate::store::{StoreOperation, SubscriptionName, Totals};
 use attempts::Slots;
@@ -105,6 +111,8 @@ pub struct Machine {
     producers: Producers,
     slots: Slots,
     moves: Moves,
+    /// What operators wait for, with what has come of it so far.
+    orders: BTreeMap<Ticket, Outcome>,
     store_room: StoreRoom,
     /// Who waits until a subscription has been delivered what it may have.
     unserved: Unserved,
@@ -157,6 +165,7 @@ impl Machine {
             producers: Producers::default(),
             slots: Slots::default(),
             moves: Moves::default(),
+            orders: BTreeMap::new(),
             store_room: StoreRoom::default(),
             unserved: Unserved::new(),
             timers: TimeIndex::default(),

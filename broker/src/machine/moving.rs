@@ -2,6 +2,8 @@
 //!
 //! A message and its dead letter change places in one batch of the store, which has nothing else in it. When that is
 //! refused, the message is where it was, pending but doomed, and it is tried again: when there is room, and after a while.
+//!
+//! What an operator moves (`management`) goes the same way, but is not doomed: it is where it was, as it was.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,6 +56,11 @@ impl Moves {
         self.fresh.len()
     }
 
+    /// Has a batch of its own.
+    pub(super) fn add(&mut self, operations: Vec<StoreOperation>, on_stored: OnStored) {
+        self.fresh.push((operations, vec![on_stored]));
+    }
+
     pub(super) fn take_fresh(&mut self) -> Vec<(Vec<StoreOperation>, Vec<OnStored>)> {
         std::mem::take(&mut self.fresh)
     }
@@ -74,21 +81,54 @@ impl Machine {
             self.take_out(queue, position);
             return;
         };
-        let stored = self.stored(queue, position);
-        let Some(mut entry) = self.remove_entry(queue, position) else { return };
         let mut operations = Vec::new();
         let mut left = None;
-        if let Some(stored) = stored {
+        if let Some(stored) = self.stored(queue, position) {
             operations.push(StoreOperation::Remove { stored, reason, transaction: None });
-            let body = entry.held.body().filter(|_| !self.bodies.can_load).cloned();
-            self.memory.forget_body(&mut entry.held);
-            let cause = cause.cloned();
-            left = Some(Box::new(Left { queue, position, entry, body, reason, cause }));
+            left = self
+                .set_off(queue, position, reason)
+                .map(|left| Box::new(Left { cause: cause.cloned(), ..left }));
         } else {
-            self.memory.release(entry.held);
+            self.take_out(queue, position);
         }
         let held = self.memory.hold(Arc::new(message), Target::Queue(target));
         self.bring(target, held, left, operations);
+    }
+
+    /// Takes a message out that may have to come back.
+    pub(super) fn set_off(&mut self, queue: QueueKey, position: Position, reason: Removal) -> Option<Left> {
+        let is_stored = self.stored(queue, position).is_some();
+        let mut entry = self.remove_entry(queue, position)?;
+        let body = entry.held.body().filter(|_| is_stored && !self.bodies.can_load).cloned();
+        if is_stored {
+            self.memory.forget_body(&mut entry.held);
+        }
+        Some(Left { queue, position, entry, body, reason, cause: None })
+    }
+
+    /// A message that an operator moved is where it goes.
+    pub(super) fn has_arrived(&mut self, left: Left) {
+        self.memory.release(left.entry.held);
+    }
+
+    /// Has a message where it was that an operator could not move, to be delivered as before.
+    pub(super) fn turn_back(&mut self, left: Left) {
+        let Left { queue: queue_key, position, mut entry, body, .. } = left;
+        let Some(queue) = self.queues.get_mut(&queue_key) else {
+            self.memory.release(entry.held);
+            return;
+        };
+        queue.counts.moved_out -= 1;
+        if let Some(body) = body {
+            self.memory.regain_body(&mut entry.held, body);
+        }
+        if let Some(expiration) = entry.held.expiration() {
+            self.timers.insert(expiration, Timer::Expiry(queue_key, position));
+        }
+        entry.is_loading = false;
+        queue.put_back(position, entry);
+        queue.put(position, Place::Ready);
+        self.keep_if_wanted(queue_key, position);
     }
 
     /// Brings a dead letter to its queue, by way of the store if that is to have it.
@@ -110,7 +150,7 @@ impl Machine {
                 message: Arc::clone(message),
                 transaction: None,
             });
-            self.moves.fresh.push((operations, vec![OnStored::MovedIn { queue: target, held, left }]));
+            self.moves.add(operations, OnStored::MovedIn { queue: target, held, left });
         } else {
             operations.into_iter().for_each(|operation| self.record(operation));
             self.move_in(target, held);

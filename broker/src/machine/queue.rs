@@ -9,6 +9,7 @@ use corriere_core::message::Priority;
 use corriere_core::{Destination, Timestamp};
 
 use super::memory::Held;
+use super::policies::Policy;
 use super::subscription::SubscriptionKey;
 use super::topic::TopicKey;
 use crate::counts::Counts;
@@ -75,6 +76,8 @@ pub(super) struct Queue {
     pub(super) is_closing: bool,
     /// Whether its more urgent messages go first.
     pub(super) by_priority: bool,
+    /// What holds for its destination.
+    pub(super) policy: Policy,
     /// Whether it is among the queues to be looked at before the step ends.
     pub(super) is_due: bool,
     pub(super) counts: Counts,
@@ -84,6 +87,8 @@ pub(super) struct Queue {
     pub(super) bodiless: u64,
     pub(super) loading: usize,
     pub(super) loading_bytes: u64,
+    /// Subscriptions that are stalled and were not told of it.
+    pub(super) stalled: BTreeSet<SubscriptionKey>,
     /// What ends once its body is here and is not being read back yet.
     pub(super) doomed: VecDeque<Position>,
     entries: BTreeMap<Position, Entry>,
@@ -128,12 +133,14 @@ impl Queue {
             holds_dead_letters,
             is_closing: false,
             by_priority: true,
+            policy: Policy::default(),
             is_due: false,
             counts: Counts::default(),
             totals: Totals::default(),
             bodiless: 0,
             loading: 0,
             loading_bytes: 0,
+            stalled: BTreeSet::new(),
             doomed: VecDeque::new(),
             entries: BTreeMap::new(),
             ready: BTreeSet::new(),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use corriere_core::Destination;
+use corriere_core::{Destination, Message};
 use corriere_core::provider::{Confirmation, ProviderError, SendMessage};
 
 use super::Machine;
@@ -93,13 +93,7 @@ impl Machine {
             return;
         };
         let id = send.message.headers().message_id.clone();
-        let held = self.memory.hold(send.message, target);
-        let durable: Vec<_> = match target {
-            Target::Topic(topic) => self.durable_queues(topic, connection).collect(),
-            Target::Queue(_) => Vec::new(),
-        };
-        let copies = durable.into_iter().map(|queue| (queue, self.memory.copy(&held))).collect();
-        let sending = Sending { target, held, copies };
+        let sending = self.hold_for(target, send.message, connection);
         let key = send.transaction.map(|transaction| key_of(connection, &transaction));
         let is_stored = self.record_send(&sending, key.as_ref());
         match key {
@@ -122,9 +116,20 @@ impl Machine {
         self.confirm(ticket, Ok(Confirmation::Done));
     }
 
+    /// Takes a message into memory on its way from a connection.
+    pub(super) fn hold_for(&mut self, target: Target, message: Arc<Message>, sender: ConnectionKey) -> Sending {
+        let held = self.memory.hold(message, target);
+        let durable: Vec<_> = match target {
+            Target::Topic(topic) => self.durable_queues(topic, sender).collect(),
+            Target::Queue(_) => Vec::new(),
+        };
+        let copies = durable.into_iter().map(|queue| (queue, self.memory.copy(&held))).collect();
+        Sending { target, held, copies }
+    }
+
     /// Has the store take what is sent, and answers whether it does.
     fn record_send(&mut self, sending: &Sending, key: Option<&TransactionKey>) -> bool {
-        let Some(mut operation) = self.to_store(sending) else { return false };
+        let Some(mut operation) = self.to_store(sending, Arrival::Sent) else { return false };
         if let StoreOperation::Append { transaction, .. } | StoreOperation::Publish { transaction, .. } =
             &mut operation
         {
@@ -135,13 +140,17 @@ impl Machine {
     }
 
     /// How the store takes a message outside a transaction; `None` when it does not.
-    fn to_store(&self, Sending { target, held, copies }: &Sending) -> Option<StoreOperation> {
+    pub(super) fn to_store(
+        &self,
+        Sending { target, held, copies }: &Sending,
+        arrival: Arrival,
+    ) -> Option<StoreOperation> {
         let message = held.body().cloned().filter(|_| held.is_persistent)?;
         Some(match target {
             Target::Queue(key) => StoreOperation::Append {
                 stored: held.id,
                 queue: self.queues.get(key).filter(|queue| queue.is_lasting())?.destination.clone(),
-                arrival: Arrival::Sent,
+                arrival,
                 message,
                 transaction: None,
             },
@@ -276,6 +285,7 @@ impl Machine {
 
     pub(super) fn add_queue(&mut self, mut queue: Queue) -> QueueKey {
         queue.by_priority = self.settings.priorities;
+        queue.policy = self.policy_of(&queue.destination);
         let key = QueueKey(self.next_queue);
         self.next_queue += 1;
         self.queues.insert(key, queue);

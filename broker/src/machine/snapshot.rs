@@ -18,11 +18,28 @@ pub struct Page {
 
 /// A message that is pending.
 #[derive(Clone, Debug)]
-pub enum Shown {
-    /// It is in memory.
-    Here(Arc<Message>),
-    /// It has to be read back, with so many bytes.
-    Stored(StoredId, u64),
+pub struct Shown {
+    /// By which it is found again.
+    pub location: Location,
+    /// The message; `None` when it has to be read back.
+    pub body: Option<Arc<Message>>,
+    /// Bytes that it has.
+    pub size: u64,
+}
+
+/// By which a message is found again that a look at its queue has shown, as long as it is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Location {
+    pub(super) position: Position,
+    pub(super) stored: StoredId,
+}
+
+impl Location {
+    /// Its name in the store.
+    #[must_use]
+    pub fn stored(self) -> StoredId {
+        self.stored
+    }
 }
 
 impl Machine {
@@ -39,11 +56,12 @@ impl Machine {
         let mut next = page;
         let mut shown = Vec::new();
         while shown.len() < count
-            && let Some((_, entry)) = queue.look(&mut next)
+            && let Some((position, entry)) = queue.look(&mut next)
         {
-            shown.push(match entry.held.body() {
-                Some(body) => Shown::Here(Arc::clone(body)),
-                None => Shown::Stored(entry.held.id, entry.held.size),
+            shown.push(Shown {
+                location: Location { position, stored: entry.held.id },
+                body: entry.held.body().cloned(),
+                size: entry.held.size,
             });
         }
         (!shown.is_empty()).then_some((shown, next))

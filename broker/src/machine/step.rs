@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use corriere_core::id::ConnectionId;
 use corriere_core::provider::{Cause, Command, Confirmation, Dispatch, Event, ProviderError};
-use corriere_core::{Message, Timestamp};
+use corriere_core::{Destination, Message, Timestamp};
 
 use super::Machine;
 use super::attempts::SlotNote;
@@ -12,6 +12,7 @@ use super::bodies::SetAside;
 use super::connection::Connection;
 use super::durable::Making;
 use super::line::Arrived;
+use super::management::Order;
 use super::memory::Held;
 use super::moving::Left;
 use super::queue::QueueKey;
@@ -20,6 +21,7 @@ use super::subscription::SubscriptionKey;
 use super::time_index::Timer;
 use super::transaction::{TransactionKey, unknown};
 use super::two_phase::Ending;
+use crate::outcome::Outcome;
 use crate::store::{StoreError, StoreOperation, StoredId};
 
 /// A connection, numbered by the edge and never used again.
@@ -84,6 +86,20 @@ pub enum Input {
     },
     /// The store has room again.
     StoreRoom,
+    /// An operator does something with messages of a queue; answered in [`Effects::managed`].
+    Manage {
+        /// Its answer.
+        ticket: Ticket,
+        /// What is done.
+        order: Order,
+    },
+    /// An operator changes the prefetch of a queue's policy, for those who left theirs to the broker.
+    SetPrefetch {
+        /// Whose.
+        queue: Destination,
+        /// From now on; 0 counts as 1.
+        prefetch: u32,
+    },
     /// The moment of [`Effects::wake_at`] has come.
     Tick,
 }
@@ -102,15 +118,19 @@ pub struct Effects {
     pub load: Vec<StoredId>,
     /// Messages that could not be read back, to be told to who runs the broker.
     pub set_aside: Vec<SetAside>,
-    /// Word of temporary destinations for the sinks of connections. It goes before the deliveries, so that nobody is delivered
+    /// Word of temporary destinations, and of windows that are others than a client asked for. It goes before the deliveries, so that nobody is delivered
     /// a message before he has heard of the destination that it is to be answered to.
     pub changes: Vec<(ConnectionKey, Event)>,
     /// Deliveries for the sinks of connections.
     pub deliveries: Vec<(ConnectionKey, Vec<Dispatch>)>,
     /// Browsers that have been shown all that there was.
     pub browse_ends: Vec<SubscriptionKey>,
+    /// Word of slow consumers for the sinks of their connections.
+    pub slow_consumers: Vec<(ConnectionKey, Event)>,
     /// Outcomes of commands.
     pub confirmations: Vec<(Ticket, Result<Confirmation, ProviderError>)>,
+    /// What became of what operators did.
+    pub managed: Vec<(Ticket, Result<Outcome, ProviderError>)>,
     /// When [`Input::Tick`] is due; `None` when nothing waits for time. It replaces what an earlier step said.
     pub wake_at: Option<Timestamp>,
 }
@@ -135,6 +155,8 @@ pub(super) enum OnStored {
     Sent { sending: Sending, arrived: Arrived },
     /// A dead letter becomes visible, or what it was stays where it came from, if the store has that.
     MovedIn { queue: QueueKey, held: Arc<Held>, left: Option<Box<Left>> },
+    /// The same for what an operator moves or copies, of which the order of this ticket takes note.
+    Carried { ticket: Ticket, sending: Sending, left: Option<Box<Left>> },
     /// A message that a transaction sends is known to the store.
     Appended { transaction: TransactionKey, stored: StoredId },
     /// What a transaction acknowledges is known to the store.
@@ -201,6 +223,8 @@ impl Machine {
             Input::Loaded { messages } => self.loaded(messages),
             Input::StoreFull { reason } => self.store_is_full(&reason),
             Input::StoreRoom => self.store_has_room(),
+            Input::Manage { ticket, order } => self.manage(ticket, order),
+            Input::SetPrefetch { queue, prefetch } => self.set_prefetch(&queue, prefetch),
             Input::Tick => {}
         }
     }
@@ -313,7 +337,9 @@ impl Machine {
     }
 
     pub(super) fn confirm(&mut self, ticket: Ticket, outcome: Result<Confirmation, ProviderError>) {
-        if ticket != Ticket::NOBODY {
+        if let Some(done) = self.orders.remove(&ticket) {
+            self.effects.managed.push((ticket, outcome.map(|_| done)));
+        } else if ticket != Ticket::NOBODY {
             self.effects.confirmations.push((ticket, outcome));
         }
     }
@@ -376,6 +402,10 @@ impl Machine {
                 OnStored::MovedIn { queue, held, left } => {
                     is_put_off = matches!(outcome, Err(StoreError::Full { .. }));
                     self.put_off(queue, held, left);
+                }
+                OnStored::Carried { ticket, sending, left } => {
+                    is_put_off = matches!(outcome, Err(StoreError::Full { .. }));
+                    self.carried(ticket, sending, left, outcome);
                 }
                 OnStored::Appended { transaction, stored } if outcome.is_ok() => {
                     self.appended(&transaction, stored);

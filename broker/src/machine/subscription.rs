@@ -31,6 +31,10 @@ pub(super) struct Subscription {
     pub(super) turn: u64,
     pub(super) is_in_ring: bool,
     pub(super) is_closed: bool,
+    /// Whether its client left its prefetch to the broker.
+    pub(super) has_default_credit: bool,
+    /// Whether it was told that it is slow, since it had room last.
+    pub(super) is_told_slow: bool,
     /// Its slot for what it was handed, and what that says.
     pub(super) slot: Option<AttemptSlot>,
     pub(super) noted: Option<Noted>,
@@ -88,6 +92,8 @@ impl Subscription {
             turn: 0,
             is_in_ring: false,
             is_closed: false,
+            has_default_credit: false,
+            is_told_slow: false,
             slot: None,
             noted: None,
             credit,
@@ -139,7 +145,36 @@ impl Subscription {
     pub(super) fn change_window(&mut self, prefetch: u32, extension: Option<u32>) {
         if matches!(self.credit, CreditState::Window { .. }) {
             self.credit = CreditState::window(prefetch, extension);
+            // Its client has chosen now.
+            self.has_default_credit = false;
         }
+    }
+
+    /// Gives it the prefetch of a policy, if its client left that to the broker, and half of it, rounded up, as extension, if
+    /// it had a bounded one. Answers whether its window is another one now.
+    pub(super) fn adopt_prefetch(&mut self, adopted: u32) -> bool {
+        let adopted = u64::from(adopted.max(1));
+        match &mut self.credit {
+            CreditState::Window { prefetch, extension }
+                if self.has_default_credit && *prefetch != adopted =>
+            {
+                *prefetch = adopted;
+                if !matches!(*extension, 0 | u64::MAX) {
+                    *extension = adopted.div_ceil(2);
+                }
+                true
+            }
+            CreditState::Window { .. } | CreditState::Explicit(_) => false,
+        }
+    }
+
+    /// How many messages its application has, if these alone keep it from getting more: its window is full of them, and what
+    /// widens it is bounded.
+    pub(super) fn stalled(&self) -> Option<u64> {
+        let CreditState::Window { extension, .. } = self.credit else { return None };
+        let unsettled = self.in_flight.len() as u64;
+        let is_full = !matches!(extension, 0 | u64::MAX) && self.handed_over_unsettled == unsettled;
+        (is_full && unsettled > 0 && !self.has_room()).then_some(unsettled)
     }
 
     /// What was granted to it, if it has explicit credit.

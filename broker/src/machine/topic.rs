@@ -80,6 +80,13 @@ impl Machine {
         }
     }
 
+    /// Whether anybody is subscribed to a topic, so that what is published there now comes to somebody.
+    pub(super) fn has_subscribers(&self, topic: TopicKey) -> bool {
+        let Some(topic) = self.topics.get(&topic) else { return false };
+        let mut bound = topic.bound.keys().filter_map(|key| self.subscriptions.get(key));
+        !topic.durable.is_empty() || bound.any(|subscription| !subscription.is_closed)
+    }
+
     /// Puts a message into the private queue of every subscription that is not durable. Of a topic that is gone there is none.
     pub(super) fn publish(&mut self, topic: TopicKey, held: Arc<Held>, origin: Option<ConnectionKey>) {
         let bound = self.topics.get(&topic).into_iter().flat_map(|topic| &topic.bound);

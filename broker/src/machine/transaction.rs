@@ -22,7 +22,7 @@ use crate::store::{StoreOperation, StoreTransaction, StoredId};
 pub(super) type TransactionKey = (ConnectionKey, TransactionId);
 
 /// Stands for no connection; the edge counts from 1.
-const NOBODY: ConnectionKey = ConnectionKey(0);
+pub(super) const NOBODY: ConnectionKey = ConnectionKey(0);
 
 /// The key of what a connection calls so.
 pub(super) fn key_of(connection: ConnectionKey, transaction: &TransactionId) -> TransactionKey {

@@ -209,7 +209,7 @@ pub enum Safety {
 pub enum Arrival {
     /// It was sent there.
     Sent,
-    /// It was moved there, as dead letters are.
+    /// It was moved there, as dead letters are, and what an operator moves or copies.
     MovedIn,
 }
 
@@ -224,6 +224,10 @@ pub enum Removal {
     Expired,
     /// It was dropped by policy.
     Discarded,
+    /// It was purged by an operator.
+    Purged,
+    /// It was moved to another destination by an operator.
+    MovedOut,
 }
 
 /// What is remembered of a message's deliveries.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 
 mod acknowledgement;
+mod back_off;
 mod bodies;
 mod browsing;
 mod commands;
@@ -11,11 +12,15 @@ mod dispatch;
 mod durable;
 mod expiry;
 mod grouping;
+mod management;
+mod management_histories;
 mod memory;
 mod messages;
+mod policies;
 mod reading_back;
 mod recovery;
 mod redelivery;
+mod slow_consumers;
 mod store_full;
 mod storing;
 mod temporary;

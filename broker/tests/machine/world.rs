@@ -6,10 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corriere_broker::machine::{
-    Batch, BatchId, ConnectionKey, Effects, Input, Machine, SetAside, SlotNote, Ticket,
+    Action, Batch, BatchId, ConnectionKey, Effects, Input, Machine, Order, SetAside, SlotNote, Ticket,
 };
-use corriere_broker::store::{Attempt, AttemptSlot, Recovered, StoreError, StoreOperation, StoredId};
-use corriere_broker::{Counts, Settings};
+use corriere_broker::store::{
+    Arrival, Attempt, AttemptSlot, Recovered, StoreError, StoreOperation, StoredId,
+};
+use corriere_broker::{Counts, Outcome as Managed, Settings};
 use corriere_core::provider::{
     Ack, AckKind, Cause, Command, Confirmation, Credit, Dispatch, Event, ProviderError, SendMessage,
     SessionMode, Subscribe,
@@ -40,6 +42,8 @@ pub(crate) struct World {
     pub(crate) now: Timestamp,
     /// Batches of which the store has not said anything.
     pub(crate) unstored: VecDeque<BatchId>,
+    /// Whether each of these is a move, which may be refused for want of room while sends are not.
+    moves: VecDeque<bool>,
     /// All that the store was ever given.
     pub(crate) operations: Vec<StoreOperation>,
     /// Whether batches wait for [`World::store`]; otherwise each is stored at once.
@@ -54,6 +58,10 @@ pub(crate) struct World {
     pub(crate) changes: Vec<(ConnectionKey, Event)>,
     /// Browsers that came to their end, with how many messages each had been shown by then.
     pub(crate) browse_ends: Vec<(Consumer, usize)>,
+    /// Word of slow consumers, to whom.
+    pub(crate) slow_consumers: Vec<(ConnectionKey, Event)>,
+    /// What became of what operators did.
+    pub(crate) managed: Vec<(Ticket, Result<Managed, ProviderError>)>,
     /// What slots were to say, in order, and of which hand-over the machine knew.
     pub(crate) notes: Vec<SlotNote>,
     /// The same, plainly.
@@ -105,10 +113,13 @@ impl World {
             changes: Vec::new(),
             browse_ends: Vec::new(),
             browsers: Vec::new(),
+            slow_consumers: Vec::new(),
+            managed: Vec::new(),
             notes: Vec::new(),
             attempts: Vec::new(),
             now: NOW,
             unstored: VecDeque::new(),
+            moves: VecDeque::new(),
             operations: Vec::new(),
             hold_store: false,
             reopened: 0,
@@ -135,6 +146,7 @@ impl World {
         for Batch { id: batch, operations, .. } in effects.store {
             assert!(!operations.is_empty(), "a batch without operations");
             self.unstored.push_back(batch);
+            self.moves.push_back(operations.iter().any(is_moved_in));
             self.operations.extend(operations);
         }
         self.loads.extend(effects.load);
@@ -142,6 +154,8 @@ impl World {
         self.notes.extend(effects.attempts.iter().copied());
         self.attempts.extend(effects.attempts.iter().map(|note| (note.slot, note.attempt)));
         self.changes.extend(effects.changes);
+        self.managed.extend(effects.managed);
+        self.slow_consumers.extend(effects.slow_consumers);
         for (connection, batch) in effects.deliveries {
             assert!(!batch.is_empty(), "a delivery of nothing");
             for dispatch in batch {
@@ -208,8 +222,14 @@ impl World {
     /// The store is done with the oldest batch.
     pub(crate) fn store(&mut self, outcome: Result<(), StoreError>) {
         let batch = self.unstored.pop_front().expect("a batch that is not stored");
+        self.moves.pop_front();
         let effects = self.machine.step(self.now, Input::Stored { batch, outcome });
         self.perform(effects);
+    }
+
+    /// Whether the oldest batch that is not stored is a move.
+    pub(crate) fn is_move_next(&self) -> bool {
+        self.moves.front() == Some(&true)
     }
 
     /// Lets time pass. The machine is woken when it asked for it, not earlier and not besides.
@@ -238,6 +258,44 @@ impl World {
     /// What a command has come to by now.
     pub(crate) fn outcome(&self, ticket: Ticket) -> Option<&Outcome> {
         self.outcomes.get(&ticket)
+    }
+
+    /// Has an operator do something with the messages of a queue whose sequences are chosen. What comes of it is in `managed`.
+    pub(crate) fn order(
+        &mut self,
+        queue: &Destination,
+        action: Action,
+        chosen: impl Fn(u64) -> bool,
+    ) -> Ticket {
+        let page = self.machine.look_into(queue).expect("a queue");
+        let shown = self.machine.show(queue, page, usize::MAX).map(|(shown, _)| shown).unwrap_or_default();
+        let messages = shown.into_iter().filter_map(|shown| {
+            let message = shown.body.or_else(|| self.stored_message(shown.location.stored()))?;
+            let sequence = message.headers().message_id.as_ref()?.sequence;
+            chosen(sequence).then_some((shown.location, message))
+        });
+        let order = Order { queue: queue.clone(), action, messages: messages.collect() };
+        self.last_ticket += 1;
+        let ticket = Ticket(self.last_ticket);
+        self.step(Input::Manage { ticket, order });
+        ticket
+    }
+
+    /// The same, for what is done in its own step.
+    #[track_caller]
+    pub(crate) fn manage(
+        &mut self,
+        queue: &Destination,
+        action: Action,
+        chosen: impl Fn(u64) -> bool,
+    ) -> Managed {
+        let ticket = self.order(queue, action, chosen);
+        let (told, outcome) = self.managed.pop().expect("told in its own step");
+        assert_eq!(told, ticket);
+        let outcome = outcome.unwrap();
+        let Managed { matched, done, skipped, without_destination, no_room, .. } = outcome;
+        assert_eq!(matched, done + skipped + without_destination + no_room, "{outcome:?}");
+        outcome
     }
 
     /// A command that is confirmed in its own step.
@@ -450,4 +508,8 @@ pub(crate) fn acknowledge(
     transaction: Option<TransactionId>,
 ) -> Command {
     Command::Acknowledge(Ack { subscription: consumer.subscription, first, last, kind, transaction })
+}
+
+fn is_moved_in(operation: &StoreOperation) -> bool {
+    matches!(operation, StoreOperation::Append { arrival: Arrival::MovedIn, .. })
 }

@@ -9,13 +9,13 @@ use std::sync::Arc;
 use corriere_broker::files::Disk;
 use corriere_broker::journal::{JournalOptions, JournalStore};
 use corriere_broker::store::{MemoryStore, MessageStore};
-use corriere_broker::{Broker, DeadLetters, Settings};
+use corriere_broker::{Broker, DeadLetters, DestinationPolicy, Settings};
 use corriere_core::Clock;
 use corriere_core::provider::ProviderError;
 
 use super::Error;
 use super::listening::Listening;
-use crate::config::{BrokerTable, DeadLetterKind, Preset, Problems, StoreTable};
+use crate::config::{BrokerTable, DeadLetterKind, PolicyTable, Preset, Problems, StoreTable};
 
 /// Files of the journal consist of whole pages.
 const PAGE: u64 = 4096;
@@ -140,15 +140,32 @@ pub(crate) fn settings(table: &BrokerTable) -> Settings {
             .or_else(|| table.preset.map(Preset::priorities))
             .unwrap_or(default.priorities),
         redelivery: table.redelivery.clone(),
-        dead_letters: match table.dead_letters.or_else(|| table.preset.map(Preset::dead_letters)) {
-            None => default.dead_letters,
-            Some(DeadLetterKind::Individual) => DeadLetters::Individual,
-            Some(DeadLetterKind::Shared) => DeadLetters::Shared,
-            Some(DeadLetterKind::Discard) => DeadLetters::Discard,
-        },
+        dead_letters: table
+            .dead_letters
+            .or_else(|| table.preset.map(Preset::dead_letters))
+            .map_or(default.dead_letters, dead_letters),
         dead_letter_non_persistent: table
             .dead_letter_non_persistent
             .unwrap_or(default.dead_letter_non_persistent),
+        policies: table.policies.iter().map(policy).collect(),
+    }
+}
+
+fn policy(table: &PolicyTable) -> DestinationPolicy {
+    DestinationPolicy {
+        pattern: table.pattern.clone(),
+        redelivery: table.redelivery.clone(),
+        prefetch: table.prefetch,
+        dead_letters: table.dead_letters.map(dead_letters),
+        dead_letter_non_persistent: table.dead_letter_non_persistent,
+    }
+}
+
+fn dead_letters(kind: DeadLetterKind) -> DeadLetters {
+    match kind {
+        DeadLetterKind::Individual => DeadLetters::Individual,
+        DeadLetterKind::Shared => DeadLetters::Shared,
+        DeadLetterKind::Discard => DeadLetters::Discard,
     }
 }
 

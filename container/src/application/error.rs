@@ -38,6 +38,14 @@ pub enum Error {
     #[cfg(feature = "embedded")]
     #[error("the embedded broker did not start: {0}")]
     Broker(#[from] corriere_broker::StartError),
+    /// The application has no broker of its own.
+    #[cfg(feature = "embedded")]
+    #[error("this application has no embedded broker; expected a table `[broker]` in its configuration")]
+    NoBroker,
+    /// What an operator asks of a queue of the embedded broker.
+    #[cfg(feature = "embedded")]
+    #[error(transparent)]
+    Queue(#[from] corriere_broker::QueueError),
     /// The directory in which the embedded broker keeps messages.
     #[cfg(feature = "embedded")]
     #[error("{place}: messages cannot be kept there: {source}")]

@@ -121,11 +121,13 @@ impl Application {
         &self.planned
     }
 
-    /// Its embedded broker, if it has one.
+    /// Its embedded broker, and what an operator does there: `app.broker()?.queue("DLQ.orders")?.retry(all).await?`.
+    ///
+    /// # Errors
+    /// [`Error::NoBroker`] when it has none.
     #[cfg(feature = "embedded")]
-    #[must_use]
-    pub fn broker(&self) -> Option<&corriere_broker::Broker> {
-        self.broker.as_ref().map(|embedded| &embedded.broker)
+    pub fn broker(&self) -> Result<&corriere_broker::Broker, Error> {
+        self.broker.as_ref().map(|embedded| &embedded.broker).ok_or(Error::NoBroker)
     }
 
     /// Where its embedded broker listens, `tcp://127.0.0.1:61616`, with the ports that were given where the configuration

@@ -136,6 +136,8 @@ fn keys_of(prefix: &str, keys: &[KeySchema], all: &mut Vec<String>) {
         let name = format!("{prefix}__{}", key.name);
         match key.kind {
             Kind::Table(keys) => keys_of(&name, keys, all),
+            // Their names are the user's.
+            Kind::Tables(_) => {}
             _ => all.push(name.to_uppercase()),
         }
     }
@@ -172,7 +174,7 @@ fn target(tree: &Map<String, Value>, parts: &[&str], listeners: &[&str]) -> Resu
         .and_then(|table| schema::table(table))
         .ok_or_else(|| miss("table", parts, 0, &tables))?;
     if table.shape == Shape::Single {
-        return key(vec![table.name.to_owned()], table.keys, parts, 1);
+        return key(tree, vec![table.name.to_owned()], table.keys, parts, 1);
     }
 
     let given = match tree.get(table.name).map(|value| &value.kind) {
@@ -183,15 +185,7 @@ fn target(tree: &Map<String, Value>, parts: &[&str], listeners: &[&str]) -> Resu
     if table.name == "listeners" {
         names.extend(listeners.iter().filter(|id| !names.contains(id)).copied().collect::<Vec<_>>());
     }
-    // The longest match first: a name may hold two underscores itself.
-    let found = (1..rest.len()).rev().find_map(|length| {
-        let part = rest[..length].join("__");
-        // Written alike but for case and unusual characters, the one that is the same to the letter counts.
-        let mut alike = names.iter().filter(|name| same(name, &part));
-        let exact = names.iter().find(|name| name.eq_ignore_ascii_case(&part));
-        exact.or_else(|| alike.next()).map(|name| (*name, length))
-    });
-    let Some((name, length)) = found else {
+    let Some((name, length)) = named_by(&names, rest) else {
         return Err(if rest.len() < 2 {
             let reason = format!("`{}` needs a name and a key behind it", table.name);
             Miss { at: 0, reason, nearest: None }
@@ -203,11 +197,29 @@ fn target(tree: &Map<String, Value>, parts: &[&str], listeners: &[&str]) -> Resu
     if table.shape == Shape::Open {
         return Ok(open(tree, path, &parts[1 + length..]));
     }
-    key(path, table.keys, parts, 1 + length)
+    key(tree, path, table.keys, parts, 1 + length)
+}
+
+/// The name that the first of these parts are, and how many these are; a key follows.
+fn named_by<'a>(names: &[&'a str], parts: &[&str]) -> Option<(&'a str, usize)> {
+    // The longest match first: a name may hold two underscores itself.
+    (1..parts.len()).rev().find_map(|length| {
+        let part = parts[..length].join("__");
+        // Written alike but for case and unusual characters, the one that is the same to the letter counts.
+        let mut alike = names.iter().filter(|name| same(name, &part));
+        let exact = names.iter().find(|name| name.eq_ignore_ascii_case(&part));
+        exact.or_else(|| alike.next()).map(|name| (*name, length))
+    })
 }
 
 /// Finds the key at `parts[at..]` in a table.
-fn key(mut path: Vec<String>, keys: &[KeySchema], parts: &[&str], at: usize) -> Result<Target, Miss> {
+fn key(
+    tree: &Map<String, Value>,
+    mut path: Vec<String>,
+    keys: &[KeySchema],
+    parts: &[&str],
+    at: usize,
+) -> Result<Target, Miss> {
     let names: Vec<_> = keys.iter().map(|key| key.name).collect();
     let what = format!("key in `{}`", path.join("."));
     let Some(part) = parts.get(at) else {
@@ -218,7 +230,22 @@ fn key(mut path: Vec<String>, keys: &[KeySchema], parts: &[&str], at: usize) -> 
         keys.iter().find(|key| same(key.name, part)).ok_or_else(|| miss(&what, parts, at, &names))?;
     path.push(key_schema.name.to_owned());
     match key_schema.kind {
-        Kind::Table(keys) => key(path, keys, parts, at + 1),
+        Kind::Table(keys) => key(tree, path, keys, parts, at + 1),
+        Kind::Tables(keys) => {
+            let names = table_at(tree, &path).into_iter().flat_map(Map::keys).map(String::as_str);
+            let names: Vec<_> = names.collect();
+            let rest = parts.get(at + 1..).unwrap_or_default();
+            let Some((name, length)) = named_by(&names, rest) else {
+                return Err(if rest.len() < 2 {
+                    let reason = format!("`{}` needs a name and a key behind it", path.join("."));
+                    Miss { at, reason, nearest: None }
+                } else {
+                    miss(&format!("`{}`", path.join(".")), parts, at + 1, &names)
+                });
+            };
+            path.push(name.to_owned());
+            key(tree, path, keys, parts, at + 1 + length)
+        }
         _ if parts.len() > at + 1 => {
             Err(Miss { at: at + 1, reason: format!("`{}` is no table", path.join(".")), nearest: None })
         }

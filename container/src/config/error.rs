@@ -256,6 +256,14 @@ pub enum ConfigError {
         /// What is wrong with it.
         source: corriere_core::DestinationError,
     },
+    /// A pattern of destinations that is not one, or that another policy has.
+    #[error("{place}: {reason}{}", place.excerpt())]
+    Pattern {
+        /// The key.
+        place: Place,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A bean that could not be made.
     #[error("{place}: the bean could not be made: {source}{}", place.excerpt())]
     Bean {
@@ -283,7 +291,8 @@ impl ConfigError {
             Self::Value { place, .. }
             | Self::Missing { place, .. }
             | Self::Placeholder { place, .. }
-            | Self::Destination { place, .. } => place,
+            | Self::Destination { place, .. }
+            | Self::Pattern { place, .. } => place,
             // Not the name of a table, but what stands in one.
             Self::UnknownKey { place, .. } if place.key().contains('.') => place,
             _ => return None,

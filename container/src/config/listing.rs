@@ -93,7 +93,7 @@ impl Lister<'_> {
         table: &[&'k str],
         within: &mut Vec<&'k str>,
         keys: &[KeySchema],
-        values: Option<&Map<String, Value>>,
+        values: Option<&'k Map<String, Value>>,
         lines: &mut Vec<Line>,
     ) {
         for key in keys {
@@ -106,6 +106,19 @@ impl Lister<'_> {
                         _ => None,
                     };
                     self.known(table, within, keys, inner, lines);
+                }
+                (Kind::Tables(keys), inner) => {
+                    let tables = match inner {
+                        Some(ValueKind::Table(tables)) => Some(tables),
+                        _ => None,
+                    };
+                    for (name, value) in tables.into_iter().flatten() {
+                        if let ValueKind::Table(values) = &value.kind {
+                            within.push(name);
+                            self.known(table, within, keys, Some(values), lines);
+                            within.pop();
+                        }
+                    }
                 }
                 (kind, Some(_)) => {
                     // What could be read as a number or a size, say, is no secret, wherever it came from.

@@ -37,6 +37,7 @@ pub(crate) use secret::{MASK, hidden_within, without_passwords};
 pub(crate) use tables::contradiction;
 pub use tables::{
     ApplicationTable, BeanTable, BrokerTable, Configuration, ConnectionFactoryTable, DeadLetterKind,
-    ListenerContainerTable, ListenerTable, MessageConverterTable, Named, Preset, StoreTable, TemplateTable,
+    ListenerContainerTable, ListenerTable, MessageConverterTable, Named, PolicyTable, Preset, StoreTable,
+    TemplateTable,
 };
 pub(crate) use value::boolean;

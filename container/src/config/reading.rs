@@ -240,6 +240,16 @@ impl<'a> Reading<'a> {
                         .borrow_mut()
                         .push(WithoutEffect { place: self.key_place(&path), reason });
                 }
+                Some(Kind::Tables(keys)) => {
+                    let ValueKind::Table(tables) = &value.kind else { continue };
+                    for (name, value) in tables {
+                        if let ValueKind::Table(values) = &value.kind {
+                            path.push(name);
+                            self.check_table(&path, values, keys);
+                            path.pop();
+                        }
+                    }
+                }
                 Some(Kind::Table(keys)) => {
                     if let ValueKind::Table(values) = &value.kind {
                         self.check_table(&path, values, keys);
@@ -342,6 +352,20 @@ impl<'a> TableReader<'a> {
         let schema = self.keys.iter().find(|schema| schema.name == key)?;
         let Kind::Table(keys) = schema.kind else { return None };
         Some(TableReader { reading: self.reading, path, values, keys })
+    }
+
+    /// The tables under a key, each with the name that the user gave it, in their order.
+    pub(super) fn tables(&self, key: &'static str) -> Vec<(&'a str, TableReader<'a>)> {
+        let outer = [self.path.as_slice(), &[key]].concat();
+        let schema = self.keys.iter().find(|schema| schema.name == key);
+        let Some(Kind::Tables(keys)) = schema.map(|schema| schema.kind) else { return Vec::new() };
+        let tables = self.values.get(key).and_then(|value| self.reading.as_table(value, &outer));
+        let tables = tables.into_iter().flatten().filter_map(|(name, value)| {
+            let path = [outer.as_slice(), &[name.as_str()]].concat();
+            let values = self.reading.as_table(value, &path)?;
+            Some((name.as_str(), TableReader { reading: self.reading, path, values, keys }))
+        });
+        tables.collect()
     }
 
     pub(super) fn problem(&self, error: ConfigError) {

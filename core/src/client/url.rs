@@ -37,6 +37,8 @@ pub(super) struct Options {
     pub(super) unstarted_warning: Option<Duration>,
     /// What the options of the policy, and `jms.nonBlockingRedelivery`, say; the broker's policy fills the rest.
     pub(super) redelivery: Option<RedeliveryOverrides>,
+    collision_avoidance: Option<bool>,
+    collision_avoidance_percent: Option<u8>,
 }
 
 /// What is wrong with the URL of a connection factory.
@@ -157,6 +159,20 @@ const OPTIONS: &[UrlOption<Options>] = &[
         },
     },
     UrlOption {
+        name: "jms.redeliveryPolicy.useCollisionAvoidance",
+        set: |options, value| flag(value).map(|flag| options.collision_avoidance = Some(flag)),
+    },
+    UrlOption {
+        name: "jms.redeliveryPolicy.collisionAvoidancePercent",
+        set: |options, value| match value.parse() {
+            Ok(percent @ 0..=100) => {
+                options.collision_avoidance_percent = Some(percent);
+                Ok(())
+            }
+            _ => Err("a number from 0 to 100"),
+        },
+    },
+    UrlOption {
         name: "jms.nonBlockingRedelivery",
         set: |options, value| {
             policy(options).non_blocking = Some(flag(value)?);
@@ -164,6 +180,18 @@ const OPTIONS: &[UrlOption<Options>] = &[
         },
     },
 ];
+
+/// What ActiveMQ's policy has where only the use of it is asked for.
+const COLLISION_AVOIDANCE_PERCENT: u8 = 15;
+
+/// What both options of collision avoidance come to, in whichever order they stand. A percentage alone asks for it, too.
+fn jitter_percent(options: &Options) -> Option<u8> {
+    match (options.collision_avoidance, options.collision_avoidance_percent) {
+        (Some(false), _) => Some(0),
+        (Some(true), percent) => Some(percent.unwrap_or(COLLISION_AVOIDANCE_PERCENT)),
+        (None, percent) => percent,
+    }
+}
 
 fn policy(options: &mut Options) -> &mut RedeliveryOverrides {
     options.redelivery.get_or_insert_default()
@@ -197,6 +225,9 @@ impl FactoryUrl {
         }
         let mut options = Options::default();
         read_options(address, query, OPTIONS, &[PASSWORD], &mut options)?;
+        if let Some(percent) = jitter_percent(&options) {
+            policy(&mut options).jitter_percent = Some(percent);
+        }
         Ok(Self {
             address: address.to_owned(),
             scheme: scheme.to_ascii_lowercase(),
@@ -236,6 +267,27 @@ mod tests {
     }
 
     #[test]
+    fn collision_avoidance_is_activemqs_in_whichever_order_its_options_stand() {
+        let (on, off, percent) = (
+            "jms.redeliveryPolicy.useCollisionAvoidance=true",
+            "jms.redeliveryPolicy.useCollisionAvoidance=false",
+            "jms.redeliveryPolicy.collisionAvoidancePercent=30",
+        );
+        for (options, expected) in [
+            (on.to_owned(), Some(15)),
+            (off.to_owned(), Some(0)),
+            (percent.to_owned(), Some(30)),
+            (format!("{on}&{percent}"), Some(30)),
+            (format!("{percent}&{on}"), Some(30)),
+            (format!("{percent}&{off}"), Some(0)),
+            ("jms.nonBlockingRedelivery=true".to_owned(), None),
+        ] {
+            let url = FactoryUrl::parse(&format!("vm://local?{options}")).unwrap();
+            assert_eq!(url.options.redelivery.unwrap().jitter_percent, expected, "{options}");
+        }
+    }
+
+    #[test]
     fn the_documentation_has_a_row_for_every_option_and_no_other() {
         let text = include_str!("../../../docs/configuration.md");
         let rows = text.lines().filter_map(|line| line.strip_prefix("| `jms.")?.split('`').next());
@@ -262,6 +314,7 @@ mod tests {
             ("jms.prefetchPolicy.queuePrefetch=-1", "a number from 0 to 32767"),
             ("jms.redeliveryPolicy.maximumRedeliveries=-2", "a number, -1 for no limit"),
             ("jms.redeliveryPolicy.backOffMultiplier=NaN", "a number of at least 1"),
+            ("jms.redeliveryPolicy.collisionAvoidancePercent=101", "a number from 0 to 100"),
             ("jms.sendTimeout=5s", "a number of milliseconds"),
             ("jms.nonBlockingRedelivery=yes", "`true` or `false`"),
             ("jms.password=", "a text that is not empty"),

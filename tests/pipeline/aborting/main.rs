@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         session.commit().await?;
     }
-    let (broker, jobs) = (app.broker().ok_or("no broker")?, app.destinations().queue("jobs")?);
+    let (broker, jobs) = (app.broker()?, app.destinations().queue("jobs")?);
     while broker.counts(&jobs).unwrap_or_default().pending > 0 {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -95,7 +95,7 @@ impl Model {
             // The delivery that it is condemned in was made.
             let failed = self.entries[index].failed + 1;
             if self.entries[index].place.holds_dead_letters() {
-                let not_before = Some(policy.next_delivery(self.now, failed));
+                let not_before = Some(policy.next_delivery(self.now, failed, 0));
                 self.give_back(
                     index,
                     Return { is_counted: true, death, policy, not_before, reserved_for: None },

@@ -139,7 +139,7 @@ pub(crate) fn cut(text: &str) -> &str {
 /// On the wire it is the text of a `JournalTrace`: names and values as in a URL,
 /// `extension=5&maximumRedeliveries=-1&initialRedeliveryDelay=250`. The names are `extension`, `maximumRedeliveries` (-1 for no
 /// limit), `initialRedeliveryDelay`, `redeliveryDelay`, `maximumRedeliveryDelay` (milliseconds; -1 for no bound of the last),
-/// `backOffMultiplier` (-1 for none) and `nonBlockingRedelivery`; what is absent is left to the broker, an absent extension is
+/// `backOffMultiplier` (-1 for none), `collisionAvoidancePercent` and `nonBlockingRedelivery`; what is absent is left to the broker, an absent extension is
 /// no bound.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConsumerTerms {
@@ -166,6 +166,7 @@ const INITIAL_DELAY: &str = "initialRedeliveryDelay";
 const DELAY: &str = "redeliveryDelay";
 const MAXIMUM_DELAY: &str = "maximumRedeliveryDelay";
 const BACK_OFF: &str = "backOffMultiplier";
+const JITTER: &str = "collisionAvoidancePercent";
 const NON_BLOCKING: &str = "nonBlockingRedelivery";
 
 /// What says that there is no limit, no bound or no factor.
@@ -187,6 +188,7 @@ impl ConsumerTerms {
             (DELAY, wanted.delay.map(time)),
             (MAXIMUM_DELAY, wanted.maximum_delay.map(|maximum| or_none(maximum, time))),
             (BACK_OFF, wanted.back_off.map(|factor| or_none(factor, |factor| factor.to_string()))),
+            (JITTER, wanted.jitter_percent.map(|percent| percent.to_string())),
             (NON_BLOCKING, wanted.non_blocking.map(|is_so| is_so.to_string())),
         ];
         let terms = terms.into_iter().filter_map(|(name, value)| Some(format!("{name}={}", value?)));
@@ -231,12 +233,16 @@ impl ConsumerTerms {
                 wanted.back_off =
                     Some(unless_none(value, |value| value.parse().map_err(|_| "a factor, -1 for none"))?);
             }
+            JITTER => {
+                let percent = value.parse().ok().filter(|percent| *percent <= 100);
+                wanted.jitter_percent = Some(percent.ok_or("a percentage from 0 to 100")?);
+            }
             NON_BLOCKING => {
                 wanted.non_blocking = Some(value.parse().map_err(|_| "`true` or `false`")?);
             }
             _ => {
                 return Err("extension, maximumRedeliveries, initialRedeliveryDelay, redeliveryDelay, \
-                     maximumRedeliveryDelay, backOffMultiplier or nonBlockingRedelivery");
+                     maximumRedeliveryDelay, backOffMultiplier, collisionAvoidancePercent or nonBlockingRedelivery");
             }
         }
         Ok(())
@@ -326,7 +332,8 @@ mod tests {
 
     #[test]
     fn terms_come_back_as_they_were() {
-        let policy = RedeliveryPolicy { back_off: Some(1.5), ..RedeliveryPolicy::default() };
+        let policy =
+            RedeliveryPolicy { back_off: Some(1.5), jitter_percent: 30, ..RedeliveryPolicy::default() };
         let endless = RedeliveryPolicy { maximum_redeliveries: None, ..RedeliveryPolicy::default() };
         for terms in [
             ConsumerTerms::default(),

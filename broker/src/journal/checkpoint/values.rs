@@ -182,6 +182,8 @@ pub(super) fn put_operation(out: &mut Vec<u8>, operation: &Operation) {
                 Removal::DeadLettered => 1,
                 Removal::Expired => 2,
                 Removal::Discarded => 3,
+                Removal::Purged => 4,
+                Removal::MovedOut => 5,
             });
         }
     }
@@ -209,6 +211,8 @@ pub(super) fn operation(bytes: &[u8]) -> Result<Operation, Fault> {
                 1 => Removal::DeadLettered,
                 2 => Removal::Expired,
                 3 => Removal::Discarded,
+                4 => Removal::Purged,
+                5 => Removal::MovedOut,
                 _ => return Err("a removal is of no known kind"),
             },
         }),

@@ -315,7 +315,7 @@ impl Index {
             match reason {
                 Removal::Acknowledged => queue.totals.acknowledged += 1,
                 Removal::DeadLettered => queue.totals.dead_lettered += 1,
-                Removal::Expired | Removal::Discarded => {}
+                Removal::Expired | Removal::Discarded | Removal::Purged | Removal::MovedOut => {}
             }
             queue.changed = true;
         }

@@ -65,7 +65,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Just(Removal::Acknowledged),
         Just(Removal::DeadLettered),
         Just(Removal::Expired),
-        Just(Removal::Discarded)
+        Just(Removal::Discarded),
+        Just(Removal::Purged),
+        Just(Removal::MovedOut)
     ];
     let transaction = || prop::option::of(0_u8..4);
     let step = prop_oneof![

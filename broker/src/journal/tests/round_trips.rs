@@ -129,7 +129,14 @@ fn subscription() -> impl Strategy<Value = SubscriptionName> {
 fn operation() -> impl Strategy<Value = StoreOperation> {
     let stored = || any::<u64>().prop_map(StoredId);
     let arrival = prop::sample::select(vec![Arrival::Sent, Arrival::MovedIn]);
-    let reasons = vec![Removal::Acknowledged, Removal::DeadLettered, Removal::Expired, Removal::Discarded];
+    let reasons = vec![
+        Removal::Acknowledged,
+        Removal::DeadLettered,
+        Removal::Expired,
+        Removal::Discarded,
+        Removal::Purged,
+        Removal::MovedOut,
+    ];
     let state = (any::<u32>(), option::of((any::<u64>(), any::<u64>())), any::<bool>()).prop_map(
         |(failed, delay, conversion)| DeliveryState {
             failed_deliveries: failed,

@@ -93,6 +93,7 @@ fn of_kind(kind: Kind) -> Map<String, Value> {
         }
         Kind::Concurrency => bounded("integer", json!(1), None, CONCURRENCY),
         Kind::List(_) => json!({ "type": "array", "items": { "type": "string" } }),
+        Kind::Tables(keys) => json!({ "type": "object", "additionalProperties": of_keys(keys) }),
         Kind::Table(keys) => Value::Object(of_keys(keys)),
         Kind::WithoutEffect(_) => json!({ "deprecated": true }),
     };

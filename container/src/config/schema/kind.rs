@@ -36,6 +36,8 @@ pub(crate) enum Kind {
     Name(&'static str),
     /// A list of texts, and what of; in the environment written as in the file, or with commas only.
     List(&'static str),
+    /// Tables of further keys, each under a name that the user chose.
+    Tables(&'static [KeySchema]),
     /// A table of further keys.
     Table(&'static [KeySchema]),
     /// Of another broker, and with no meaning in this one; says why. Any value will do.
@@ -76,6 +78,7 @@ impl Kind {
             }
             Self::Name(what) => format!("the name of {what}"),
             Self::List(what) => format!("a list of {what}"),
+            Self::Tables(_) => "a table of tables, each under a name of its own".to_owned(),
             Self::Table(_) => "a table".to_owned(),
             Self::WithoutEffect(_) => "anything".to_owned(),
         }

@@ -14,7 +14,7 @@ pub(super) fn tables() -> Vec<(String, &'static [KeySchema])> {
     for table in table_names().into_iter().filter_map(table) {
         all.push((table.name.to_owned(), table.keys));
         for key in table.keys {
-            if let Kind::Table(keys) = key.kind {
+            if let Kind::Table(keys) | Kind::Tables(keys) = key.kind {
                 all.push((format!("{}.{}", table.name, key.name), keys));
             }
         }
@@ -113,6 +113,7 @@ fn kind(kind: Kind) -> String {
         Kind::Concurrency => "range of workers".to_owned(),
         Kind::Name(what) => format!("name of {what}"),
         Kind::List(_) => "list of texts".to_owned(),
+        Kind::Tables(_) => "tables by name".to_owned(),
         Kind::Table(_) => "table".to_owned(),
         Kind::WithoutEffect(_) => "anything".to_owned(),
     }

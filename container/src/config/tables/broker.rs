@@ -8,7 +8,9 @@ use linkme::distributed_slice;
 use super::super::reading::{Reading, Setting, TableReader};
 use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
 use super::super::value;
+use super::policies::{self, PolicyTable};
 use super::preset::{self, Preset};
+use super::redelivery;
 use super::store::{self, StoreTable};
 
 #[expect(unsafe_code, reason = "linkme names a link section")]
@@ -58,28 +60,20 @@ static SCHEMA: TableSchema = TableSchema {
         .default("true")
         .activemq("false")
         .answers("`prioritizedMessages` of a `policyEntry`"),
-        KeySchema::new(
-            "dead_letters",
-            Kind::Words(&["individual", "shared", "discard"]),
-            "Where messages go that cannot be delivered. `\"individual\"`: to `DLQ.<queue>` and `DLQ.topic.<topic>`; \
-             `\"shared\"`: to `ActiveMQ.DLQ`; `\"discard\"`: nowhere.",
-        )
-        .default("\"individual\"")
-        .activemq("\"shared\"")
-        .answers("`deadLetterStrategy`"),
-        KeySchema::new(
-            "dead_letter_non_persistent",
-            Kind::Boolean,
-            "Whether non-persistent messages become dead letters too, instead of being dropped and counted.",
-        )
-        .default("false")
-        .answers("`processNonPersistent`"),
+        DEAD_LETTERS.default("\"individual\"").activemq("\"shared\""),
+        DEAD_LETTER_NON_PERSISTENT.default("false"),
         KeySchema::new(
             "redelivery",
-            Kind::Table(REDELIVERY),
+            Kind::Table(redelivery::KEYS),
             "When a message whose handling failed comes again. The options of a connection factory's URL win.",
         )
         .answers("`redeliveryPolicy`"),
+        KeySchema::new(
+            "policies",
+            Kind::Tables(policies::KEYS),
+            "What holds otherwise for some queues or topics, each under a name of its own. The most specific one alone holds.",
+        )
+        .answers("`destinationPolicy`, `policyEntry`"),
         KeySchema::new(
             "data_directory",
             store::DIRECTORY,
@@ -95,41 +89,20 @@ static SCHEMA: TableSchema = TableSchema {
     ],
 };
 
-const REDELIVERY: &[KeySchema] = &[
-    KeySchema::new(
-        "maximum_redeliveries",
-        Kind::Number { least: -1, most: u32::MAX as i64 },
-        "Redeliveries after the first delivery, then the dead letters; `-1` for no limit.",
-    )
-    .expecting("a whole number, or -1 for no limit")
-    .default("6")
-    .answers("`jms.redeliveryPolicy.maximumRedeliveries`"),
-    KeySchema::new("initial_delay", Kind::Duration { may_be_zero: true }, "Before the first redelivery.")
-        .default("\"1s\"")
-        .answers("`jms.redeliveryPolicy.initialRedeliveryDelay`"),
-    KeySchema::new(
-        "delay",
-        Kind::Duration { may_be_zero: true },
-        "Before each further one, where there is no `back_off`.",
-    )
-    .default("\"1s\"")
-    .answers("`jms.redeliveryPolicy.redeliveryDelay`"),
-    KeySchema::new(
-        "back_off",
-        Kind::Factor,
-        "The factor from one delay to the next; without it they are all the same.",
-    )
-    .answers("`jms.redeliveryPolicy.backOffMultiplier`, `useExponentialBackOff`"),
-    KeySchema::new("maximum_delay", Kind::Duration { may_be_zero: true }, "The upper bound of a delay.")
-        .answers("`jms.redeliveryPolicy.maximumRedeliveryDelay`"),
-    KeySchema::new(
-        "non_blocking",
-        Kind::Boolean,
-        "Whether others go ahead of a message that waits for its redelivery.",
-    )
-    .default("false")
-    .answers("`spring.activemq.non-blocking-redelivery`, `jms.nonBlockingRedelivery`"),
-];
+pub(super) const DEAD_LETTERS: KeySchema = KeySchema::new(
+    "dead_letters",
+    Kind::Words(&["individual", "shared", "discard"]),
+    "Where messages go that cannot be delivered. `\"individual\"`: to `DLQ.<queue>` and `DLQ.topic.<topic>`; \
+             `\"shared\"`: to `ActiveMQ.DLQ`; `\"discard\"`: nowhere.",
+)
+.answers("`deadLetterStrategy`");
+
+pub(super) const DEAD_LETTER_NON_PERSISTENT: KeySchema = KeySchema::new(
+    "dead_letter_non_persistent",
+    Kind::Boolean,
+    "Whether non-persistent messages become dead letters too, instead of being dropped and counted.",
+)
+.answers("`processNonPersistent`");
 
 /// `[broker]`: the embedded broker.
 #[derive(Clone, Debug, PartialEq)]
@@ -153,6 +126,8 @@ pub struct BrokerTable {
     pub dead_letter_non_persistent: Option<bool>,
     /// `[broker.redelivery]`.
     pub redelivery: RedeliveryPolicy,
+    /// `[broker.policies.NAME]`.
+    pub policies: Vec<PolicyTable>,
     /// Where and how messages are kept.
     pub store: StoreTable,
 }
@@ -181,6 +156,7 @@ impl Default for BrokerTable {
             dead_letters: None,
             dead_letter_non_persistent: None,
             redelivery: RedeliveryPolicy::default(),
+            policies: Vec::new(),
             store: StoreTable::default(),
         }
     }
@@ -201,14 +177,10 @@ impl BrokerTable {
             memory_limit: table.value("memory_limit", |value| value::size(value).filter(|size| *size > 0)),
             send_deadline: table.value("send_deadline", value::duration),
             priorities: table.value("priorities", value::boolean),
-            dead_letters: table.value("dead_letters", |value| match value::text(value)?.as_str() {
-                "individual" => Some(DeadLetterKind::Individual),
-                "shared" => Some(DeadLetterKind::Shared),
-                "discard" => Some(DeadLetterKind::Discard),
-                _ => None,
-            }),
+            dead_letters: dead_letters(&table),
             dead_letter_non_persistent: table.value("dead_letter_non_persistent", value::boolean),
-            redelivery: table.table("redelivery").map(|table| redelivery(&table)).unwrap_or_default(),
+            redelivery: redelivery::read(&table).over(&RedeliveryPolicy::default()),
+            policies: policies::read(&table),
             store: StoreTable::read(&table),
         })
     }
@@ -220,22 +192,12 @@ fn is_name(name: &str) -> bool {
     name.chars().all(fits) && name.chars().any(|character| character != '.')
 }
 
-fn redelivery(table: &TableReader<'_>) -> RedeliveryPolicy {
-    let default = RedeliveryPolicy::default();
-    let maximum = table.value("maximum_redeliveries", |value| match value::integer(value)? {
-        -1 => Some(None),
-        number => u32::try_from(number).ok().map(Some),
-    });
-    RedeliveryPolicy {
-        maximum_redeliveries: maximum.unwrap_or(default.maximum_redeliveries),
-        initial_delay: table.value("initial_delay", value::duration).unwrap_or(default.initial_delay),
-        delay: table.value("delay", value::duration).unwrap_or(default.delay),
-        back_off: table
-            .value("back_off", |value| {
-                value::number(value).filter(|factor| factor.is_finite() && *factor >= 1.0)
-            })
-            .or(default.back_off),
-        maximum_delay: table.value("maximum_delay", value::duration).or(default.maximum_delay),
-        non_blocking: table.value("non_blocking", value::boolean).unwrap_or(default.non_blocking),
-    }
+/// Where a table says that messages go that cannot be delivered.
+pub(super) fn dead_letters(table: &TableReader<'_>) -> Option<DeadLetterKind> {
+    table.value("dead_letters", |value| match value::text(value)?.as_str() {
+        "individual" => Some(DeadLetterKind::Individual),
+        "shared" => Some(DeadLetterKind::Shared),
+        "discard" => Some(DeadLetterKind::Discard),
+        _ => None,
+    })
 }

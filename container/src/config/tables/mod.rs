@@ -8,7 +8,9 @@ mod destinations;
 mod listener_containers;
 mod listeners;
 mod message_converters;
+mod policies;
 mod preset;
+mod redelivery;
 mod store;
 mod templates;
 
@@ -20,6 +22,7 @@ pub use listener_containers::ListenerContainerTable;
 pub(crate) use listener_containers::contradiction;
 pub use listeners::ListenerTable;
 pub use message_converters::MessageConverterTable;
+pub use policies::PolicyTable;
 pub use preset::Preset;
 pub use store::StoreTable;
 pub use templates::TemplateTable;

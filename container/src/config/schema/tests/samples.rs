@@ -57,7 +57,7 @@ pub(crate) fn samples(kind: Kind) -> Samples {
             (texts(&["5", "\"5\"", "\"2-8\""]), wrong, texts(&["\"5-2\""]))
         }
         Kind::List(_) => (texts(&["[]", "[\"a\", \"b\"]"]), texts(&["5", "[5]", "\"a\""]), vec![]),
-        Kind::Table(_) => (vec![], texts(&["5", "\"a\"", "[]"]), vec![]),
+        Kind::Table(_) | Kind::Tables(_) => (vec![], texts(&["5", "\"a\"", "[]"]), vec![]),
         Kind::WithoutEffect(_) => (texts(&["5", "\"a\"", "true"]), vec![], vec![]),
     };
     right.dedup();
@@ -80,6 +80,10 @@ pub(crate) fn with_key(table: &TableSchema, inner: Option<&str>, key: &KeySchema
     }
     if let Some(inner) = inner {
         text.push_str(&format!("[{header}.{inner}]\n"));
+    }
+    // A policy is for something.
+    if inner.is_some_and(|inner| inner.starts_with("policies.")) && !matches!(key.name, "queue" | "topic") {
+        text.push_str("queue = \"orders.>\"\n");
     }
     if key.name == "store_limit" {
         text.push_str("max_file_length = \"16KiB\"\n");
@@ -115,6 +119,10 @@ fn the_code_and_editors_agree_with_the_schema_on_every_key() {
             check(table, None, key);
             if let Kind::Table(keys) = key.kind {
                 keys.iter().for_each(|inner| check(table, Some(key.name), inner));
+            }
+            if let Kind::Tables(keys) = key.kind {
+                let name = format!("{}.some_name", key.name);
+                keys.iter().for_each(|inner| check(table, Some(&name), inner));
             }
         }
     }

@@ -1,5 +1,6 @@
 //! A message that the peer has sent and takes for not settled.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,12 +60,13 @@ impl Held {
             CauseKind::Resource => false,
         };
         self.failed = self.failed.saturating_add(u32::from(is_counted));
+        let seed = seed_of(&self.id);
         let delay = match cause.kind {
             CauseKind::Conversion if !is_counted => None,
             CauseKind::Failure | CauseKind::Conversion => {
-                Some(delay.unwrap_or_else(|| policy.delay_after(self.failed)))
+                Some(delay.unwrap_or_else(|| policy.delay_of(self.failed, seed)))
             }
-            CauseKind::Resource => Some(delay.unwrap_or_else(|| policy.delay_after(1))),
+            CauseKind::Resource => Some(delay.unwrap_or_else(|| policy.delay_of(1, seed))),
         };
         self.not_before = delay
             .filter(|delay| !delay.is_zero())
@@ -75,4 +77,11 @@ impl Held {
             false => Failed::NotCounted,
         }
     }
+}
+
+/// By what a message's delays are spread: its name, so that they are the same whoever asks.
+fn seed_of(id: &MessageId) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    id.to_string().hash(&mut hasher);
+    hasher.finish()
 }
