@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use corriere_core::{Destination, Message};
 use corriere_core::provider::{Confirmation, ProviderError, SendMessage};
+use corriere_core::{Destination, Message};
 
 use super::Machine;
 use super::dead_letter::holds_dead_letters;
@@ -117,7 +117,12 @@ impl Machine {
     }
 
     /// Takes a message into memory on its way from a connection.
-    pub(super) fn hold_for(&mut self, target: Target, message: Arc<Message>, sender: ConnectionKey) -> Sending {
+    pub(super) fn hold_for(
+        &mut self,
+        target: Target,
+        message: Arc<Message>,
+        sender: ConnectionKey,
+    ) -> Sending {
         let held = self.memory.hold(message, target);
         let durable: Vec<_> = match target {
             Target::Topic(topic) => self.durable_queues(topic, sender).collect(),
