@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 use async_trait::async_trait;
 use corriere_core::provider::{
@@ -108,19 +108,30 @@ pub(crate) async fn connect_with(
     (connection, session)
 }
 
+/// Ends the connections that are listened to as if their machine had died: nothing of what the client says reaches the broker
+/// from here on.
+pub(crate) fn crash(broker: &TestBroker) {
+    let connections = CONNECTIONS.lock().unwrap().remove(broker.broker.name()).unwrap_or_default();
+    for connection in connections.iter().filter_map(Weak::upgrade) {
+        drop(connection.inner.lock().unwrap().take());
+    }
+}
+
+static CONNECTIONS: Mutex<BTreeMap<String, Vec<Weak<OverheardConnection>>>> = Mutex::new(BTreeMap::new());
+
 fn open(address: &str) -> Result<Arc<dyn Provider>, ProviderError> {
     let broker = address.trim_start_matches('/').to_owned();
-    Ok(Arc::new(Overheard { broker, inner: provider_for("vm", address)? }))
+    Ok(Arc::new(OverheardProvider { broker, inner: provider_for("vm", address)? }))
 }
 
 #[derive(Debug)]
-struct Overheard<P: ?Sized> {
+struct OverheardProvider {
     broker: String,
-    inner: Arc<P>,
+    inner: Arc<dyn Provider>,
 }
 
 #[async_trait]
-impl Provider for Overheard<dyn Provider> {
+impl Provider for OverheardProvider {
     fn clock(&self) -> Clock {
         self.inner.clock()
     }
@@ -131,13 +142,27 @@ impl Provider for Overheard<dyn Provider> {
         sink: Arc<dyn DeliverySink>,
     ) -> Result<Arc<dyn ProviderConnection>, ProviderError> {
         let inner = self.inner.connect(options, sink).await?;
-        Ok(Arc::new(Overheard { broker: self.broker.clone(), inner }))
+        let capabilities = inner.capabilities();
+        let broker = self.broker.clone();
+        let connection =
+            Arc::new(OverheardConnection { broker, capabilities, inner: Mutex::new(Some(inner)) });
+        let mut connections = CONNECTIONS.lock().unwrap();
+        connections.entry(self.broker.clone()).or_default().push(Arc::downgrade(&connection));
+        Ok(connection)
     }
 }
 
-impl ProviderConnection for Overheard<dyn ProviderConnection> {
+#[derive(Debug)]
+struct OverheardConnection {
+    broker: String,
+    capabilities: Capabilities,
+    /// `None` after a crash.
+    inner: Mutex<Option<Arc<dyn ProviderConnection>>>,
+}
+
+impl ProviderConnection for OverheardConnection {
     fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
+        self.capabilities
     }
 
     fn submit(&self, command: Command) -> Receipt {
@@ -151,9 +176,12 @@ impl ProviderConnection for Overheard<dyn ProviderConnection> {
             Command::CloseSubscription { .. } => Some(Word::Closed),
             _ => None,
         };
+        let Some(inner) = self.inner.lock().unwrap().clone() else {
+            return Receipt::ready(Err(ProviderError::Lost));
+        };
         if let Some(word) = word {
             note(&self.broker, word);
         }
-        self.inner.submit(command)
+        inner.submit(command)
     }
 }

@@ -227,3 +227,21 @@ impl Buffer {
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_that_the_broker_changes_is_the_consumers_from_then_on_and_a_pull_stays_one() {
+        let (sink, window, pull) = (Sink::default(), Arc::new(Buffer::new(100)), Arc::new(Buffer::new(0)));
+        sink.add(SubscriptionId(1), Arc::clone(&window));
+        sink.add(SubscriptionId(2), Arc::clone(&pull));
+        for subscription in [1, 2, 3].map(SubscriptionId) {
+            sink.notify(Event::WindowChanged { subscription, prefetch: 7 });
+        }
+        assert_eq!((window.prefetch(), pull.prefetch()), (7, 0));
+        sink.notify(Event::WindowChanged { subscription: SubscriptionId(1), prefetch: 0 });
+        assert_eq!(window.prefetch(), 1, "a window is never none");
+    }
+}

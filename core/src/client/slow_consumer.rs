@@ -43,3 +43,36 @@ impl fmt::Debug for SlowConsumers {
         f.debug_struct("SlowConsumers").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::super::buffer::Sink;
+    use super::*;
+    use crate::id::SubscriptionId;
+    use crate::provider::{DeliverySink, Event};
+
+    #[test]
+    fn a_hook_is_told_of_slow_consumers_and_what_it_panics_with_ends_with_it() {
+        let sink = Sink::default();
+        let destination = Destination::queue("q").unwrap();
+        let slow = |unacknowledged| Event::SlowConsumer {
+            subscription: SubscriptionId(1),
+            destination: destination.clone(),
+            unacknowledged,
+        };
+        sink.notify(slow(1));
+        let told: Arc<Mutex<Vec<SlowConsumer>>> = Arc::default();
+        let hook = Arc::clone(&told);
+        sink.slow_consumers().set(move |consumer| {
+            hook.lock().unwrap().push(consumer.clone());
+            assert!(consumer.unacknowledged < 3, "the hook panics");
+        });
+        for unacknowledged in 2..=4 {
+            sink.notify(slow(unacknowledged));
+        }
+        let of = |unacknowledged| SlowConsumer { destination: destination.clone(), unacknowledged };
+        assert_eq!(*told.lock().unwrap(), [of(2), of(3), of(4)]);
+    }
+}
