@@ -79,8 +79,9 @@ impl Worker {
                     if !self.shared.settings.destination.is_topic() {
                         consumer = None;
                     }
-                    if let Some(open) =
-                        consumer.as_ref().filter(|_| session.mode() == AcknowledgeMode::DupsOk)
+                    // What is settled and was put off is not left untold for as long as the pause takes.
+                    let puts_off = matches!(session.mode(), AcknowledgeMode::Auto | AcknowledgeMode::DupsOk);
+                    if let Some(open) = consumer.as_ref().filter(|_| puts_off)
                         && let Err(error) = open.consumer.acknowledge().await
                     {
                         return self.give_up(&session, &error).await;

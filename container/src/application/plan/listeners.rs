@@ -233,13 +233,12 @@ impl Planner<'_> {
         let client_id = said("client_id", own.and_then(|own| own.client_id.as_ref()), listener.client_id);
         let mut is_right = true;
         for setting in [&name, &client_id].into_iter().flatten().filter(|said| said.value.trim().is_empty()) {
-            self.refuse(setting, "a name".to_owned());
+            self.refuse(setting, "a name");
             is_right = false;
         }
         let Some(name) = name else {
             if let Some(client_id) = client_id {
-                let expected = "a `subscription` beside it, which alone needs one".to_owned();
-                self.refuse(&client_id, expected);
+                self.refuse(&client_id, "a `subscription` beside it, which alone needs one");
                 return None;
             }
             return is_right.then_some(None);
@@ -247,7 +246,7 @@ impl Planner<'_> {
         if !destination.is_topic() {
             let expected =
                 format!("a listener to a topic; the queue `{}` has no subscriptions", destination.name());
-            self.refuse(&name, expected);
+            self.refuse(&name, &expected);
             return None;
         }
         let of_factory = || factory.factory.client_id().map(str::to_owned);
@@ -256,7 +255,7 @@ impl Planner<'_> {
             let expected = format!(
                 "a client id for it: `client_id` beside it, in `[listeners.{id}]` or in `[connection_factories.{factory}]`"
             );
-            self.refuse(&name, expected);
+            self.refuse(&name, &expected);
             return None;
         };
         is_right.then_some(Some(Durable { name: name.value, client_id }))
@@ -295,13 +294,13 @@ impl Planner<'_> {
         }
     }
 
-    fn refuse(&mut self, said: &Setting<String>, expected: String) {
+    fn refuse(&mut self, said: &Setting<String>, expected: &str) {
         self.problems.push(said.place.error(
-            || expected.clone(),
+            || expected.to_owned(),
             |place| ConfigError::Value {
                 place,
                 found: format!("\"{}\"", said.value),
-                expected: expected.clone(),
+                expected: expected.to_owned(),
             },
         ));
     }
