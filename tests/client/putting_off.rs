@@ -1,4 +1,4 @@
-//! Acknowledgements that are put off: DUPS_OK on topics, and `jms.optimizeAcknowledge`.
+//! Acknowledgements that are put off: `DUPS_OK` on topics, and `jms.optimizeAcknowledge`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Putting {
         Self { broker, connection, session, consumer, destination }
     }
 
-    /// DUPS_OK on a topic with a prefetch of 10.
+    /// `DUPS_OK` on a topic with a prefetch of 10.
     async fn dups_ok(messages: usize) -> Self {
         Self::off("jms.prefetchPolicy.all=10", DupsOk, topic(), messages).await
     }
