@@ -409,3 +409,30 @@ async fn a_listener_with_a_backlog_lets_another_one_of_its_session_have_its_turn
     })
     .await;
 }
+
+/// C-10, its first part, in the modes beside CLIENT.
+#[tokio::test]
+async fn a_listener_that_recovers_on_every_delivery_gets_its_message_until_the_limit_and_never_hangs() {
+    use corriere_core::AcknowledgeMode::{DupsOk, Individual};
+    for mode in [Individual, Auto, DupsOk] {
+        let mut settings = crate::support::settings();
+        settings.redelivery.maximum_redeliveries = Some(6);
+        let broker = TestBroker::with(settings);
+        let q = queue("q");
+        broker.send_numbered(&q, 1).await;
+        let session = broker.session(mode).await;
+        let consumer = session.create_consumer(&q).await.unwrap();
+        let counts: Arc<Mutex<Vec<u32>>> = Arc::default();
+        let (seen, own) = (Arc::clone(&counts), session.clone());
+        consumer
+            .set_message_listener(move |delivery| {
+                seen.lock().unwrap().push(delivery.count());
+                let own = own.clone();
+                async move { Ok(own.recover().await?) }
+            })
+            .unwrap();
+        broker.until(&q, |counts| counts.dead_lettered == 1).await;
+        assert_eq!(*counts.lock().unwrap(), [1, 2, 3, 4, 5, 6, 7], "{mode:?}");
+        consumer.close().await.unwrap();
+    }
+}

@@ -428,3 +428,70 @@ async fn a_send_that_is_dropped_while_it_lets_others_run_makes_the_transaction_r
     assert!(dropped > 0, "a sender that never waits would keep its thread");
     session.commit().await.unwrap_err();
 }
+
+#[tokio::test]
+async fn a_message_that_is_rolled_back_to_its_limit_is_a_dead_letter_and_the_rest_goes_on() {
+    let broker = TestBroker::start();
+    let q = queue("q");
+    broker.send_numbered(&q, 2).await;
+    let session = broker.session(Transacted).await;
+    let consumer = session.create_consumer_with_prefetch(&q, 1).await.unwrap();
+    for count in 1..=3 {
+        assert_eq!(see(&consumer, 1).await, [nth("m1", count)]);
+        session.rollback().await.unwrap();
+    }
+    assert_eq!(see(&consumer, 1).await, [first("m2")]);
+    session.commit().await.unwrap();
+    assert_eq!(broker.counts(&q).dead_lettered, 1);
+    assert_eq!(broker.drain(&queue("DLQ.q")).await.len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_sent_to_and_received_from_several_destinations_is_one_transaction() {
+    let broker = TestBroker::start();
+    let sources = [queue("a"), queue("b"), queue("c")];
+    for source in &sources {
+        broker.send_numbered(source, 1).await;
+    }
+    let session = broker.session(Transacted).await;
+    let mut consumers = Vec::new();
+    for source in &sources {
+        consumers.push(session.create_consumer(source).await.unwrap());
+    }
+    for count in 1..=2 {
+        for (number, consumer) in consumers.iter().enumerate() {
+            assert_eq!(see(consumer, 1).await, [nth("m1", count)]);
+            send_text(&session, &queue(&format!("out{number}")), "answer").await;
+        }
+        if count == 1 {
+            session.rollback().await.unwrap();
+        } else {
+            session.commit().await.unwrap();
+        }
+        for (number, source) in sources.iter().enumerate() {
+            let expected = if count == 1 { (1, 0) } else { (0, 1) };
+            let sent = broker.counts(&queue(&format!("out{number}"))).enqueued;
+            assert_eq!((broker.counts(source).pending, sent), expected);
+        }
+    }
+}
+
+/// Where the broker refuses the commit, what was received is given back by the client itself, without a rollback of the
+/// application's.
+#[tokio::test]
+async fn a_consumer_that_is_closed_in_the_middle_of_a_transaction_that_fails_loses_nothing() {
+    let broker = TestBroker::with(corriere_broker::Settings { memory_limit: 10_000, ..settings() });
+    let (q, out) = (queue("q"), queue("out"));
+    broker.send_numbered(&q, 2).await;
+    let session = broker.session(Transacted).await;
+    let consumer = session.create_consumer(&q).await.unwrap();
+    assert_eq!(see(&consumer, 1).await, firsts(1..=1));
+    consumer.close().await.unwrap();
+    session.send(&out, &Message::bytes(vec![0; 20_000]), &impatient()).await.unwrap_err();
+    let error = session.commit().await.unwrap_err();
+    assert!(matches!(error, Error::TransactionRolledBack { .. }), "{error:?}");
+    let again = session.create_consumer(&q).await.unwrap();
+    assert_eq!(see(&again, 2).await, [nth("m1", 2), first("m2")]);
+    session.commit().await.unwrap();
+    assert_eq!((broker.counts(&q).pending, broker.counts(&out).enqueued), (0, 0));
+}

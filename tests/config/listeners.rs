@@ -116,3 +116,63 @@ fn a_listener_that_would_have_nothing_ahead_is_refused_wherever_that_is_said() {
     );
     assert_eq!(planned(&format!("{destination}prefetch = 1")).len(), 2, "its own word is the last");
 }
+
+#[jms_listener(topic = "prices", subscription = "audit", client_id = "auditor")]
+async fn audits(_price: String) {}
+
+#[jms_listener(topic = "prices", subscription = "other")]
+async fn audits_too(_price: String) {}
+
+fn durable(text: &str) -> Result<Vec<String>, Vec<String>> {
+    let document = Document::from_text("config.toml", &format!("{FACTORY}{text}")).unwrap();
+    let application = Application::from_document(document).listeners([audits::DEF, audits_too::DEF]);
+    let checked = application.check().map_err(|error| texts(&error))?;
+    Ok(checked.listeners.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn a_durable_listener_has_a_client_id_of_its_own_or_its_factorys() {
+    let shown = durable("client_id = \"shop\"\n").unwrap();
+    assert!(shown[0].contains("subscription `audit` of client `auditor`"), "{shown:?}");
+    assert!(shown[1].contains("subscription `other` of client `shop`"), "{shown:?}");
+    let shown = durable("[listeners.audits_too]\nclient_id = \"second\"\nsubscription = \"s\"\n").unwrap();
+    assert!(shown[1].contains("subscription `s` of client `second`"), "{shown:?}");
+
+    let refused = durable("").unwrap_err();
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    for words in ["audits_too: subscription", "\"other\"", "`client_id`", "`[listeners.audits_too]`"] {
+        assert!(refused[0].contains(words), "{refused:?}");
+    }
+}
+
+#[test]
+fn two_durable_listeners_never_share_a_client_id() {
+    for text in ["client_id = \"auditor\"\n", "[listeners.audits_too]\nclient_id = \"auditor\"\n"] {
+        let refused = durable(text).unwrap_err();
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        for words in ["client id `auditor`", "listener `audits`", "`[listeners.audits_too]`"] {
+            assert!(refused[0].contains(words), "{refused:?}");
+        }
+    }
+}
+
+/// Case 11 of Spring's.
+#[test]
+fn a_subscription_without_a_topic_or_a_client_id_without_a_subscription_is_refused_by_its_place() {
+    assert_eq!(
+        refused("[listeners.on_order]\nsubscription = \"audit\"\nclient_id = \"me\"\n"),
+        [
+            "`listeners.on_order.subscription` (config.toml:4:16) is \"audit\"; expected a listener to a topic; the queue `orders` has no subscriptions"
+        ]
+    );
+    assert_eq!(
+        refused("[listeners.on_email]\nclient_id = \"me\"\n"),
+        [
+            "`listeners.on_email.client_id` (config.toml:4:13) is \"me\"; expected a `subscription` beside it, which alone needs one"
+        ]
+    );
+    assert_eq!(
+        refused("[listeners.on_email]\ntopic = \"t\"\nsubscription = \" \"\nclient_id = \"me\"\n"),
+        ["`listeners.on_email.subscription` (config.toml:5:16) is \" \"; expected a name"]
+    );
+}

@@ -7,5 +7,6 @@
 
 mod crowd;
 mod dropping;
+mod large_transaction;
 mod many_consumers;
 mod support;

@@ -15,6 +15,16 @@ async fn client(text: String, log: Bean<Log>) -> Result<(), ListenerError> {
     work(text, log).await
 }
 
+#[jms_listener(queue = "a", ack = "dups_ok")]
+async fn dups_ok(text: String, log: Bean<Log>) -> Result<(), ListenerError> {
+    work(text, log).await
+}
+
+#[jms_listener(queue = "a", ack = "individual")]
+async fn individual(text: String, log: Bean<Log>) -> Result<(), ListenerError> {
+    work(text, log).await
+}
+
 #[jms_listener(queue = "a", ack = "transacted")]
 async fn transacted(text: String, log: Bean<Log>) -> Result<(), ListenerError> {
     work(text, log).await
@@ -33,7 +43,7 @@ async fn work(text: String, log: Bean<Log>) -> Result<(), ListenerError> {
 
 #[tokio::test]
 async fn a_message_is_settled_only_when_its_listener_has_returned() {
-    for listener in [auto::DEF, client::DEF, transacted::DEF] {
+    for listener in [auto::DEF, client::DEF, dups_ok::DEF, individual::DEF, transacted::DEF] {
         let world = World::new().await;
         let container = world.start(listener).await;
         world.send("a", "good").await;
@@ -50,7 +60,7 @@ async fn a_message_is_settled_only_when_its_listener_has_returned() {
 
 #[tokio::test]
 async fn a_failed_message_comes_again_in_every_mode() {
-    for listener in [auto::DEF, client::DEF, transacted::DEF, manual::DEF] {
+    for listener in [auto::DEF, client::DEF, dups_ok::DEF, individual::DEF, transacted::DEF, manual::DEF] {
         let world = World::new().await;
         let _container = world.start(listener).await;
         world.send("a", "bad").await;
@@ -66,7 +76,7 @@ async fn a_failed_message_comes_again_in_every_mode() {
 
 #[tokio::test]
 async fn a_message_whose_listener_is_at_work_when_the_connection_dies_comes_again() {
-    for listener in [auto::DEF, client::DEF, transacted::DEF, manual::DEF] {
+    for listener in [auto::DEF, client::DEF, dups_ok::DEF, individual::DEF, transacted::DEF, manual::DEF] {
         let world = World::new().await;
         let container =
             world.start_with(listener, |settings| settings.shutdown_timeout = std::time::Duration::ZERO);
@@ -205,4 +215,56 @@ async fn a_listener_that_recovers_its_session_is_redelivered_up_to_the_limit() {
     assert_eq!(world.log.all(), ["1", "2", "3", "4", "5", "6", "7"]);
     world.until_empty("c").await;
     assert_eq!(world.counts("DLQ.c").pending, 1);
+}
+
+#[jms_listener(queue = "own", ack = "individual")]
+async fn acknowledges_and_fails(
+    text: String,
+    delivery: Delivery,
+    log: Bean<Log>,
+) -> Result<(), ListenerError> {
+    log.add(text);
+    delivery.acknowledge().await?;
+    Err(ListenerError::redeliver("after the acknowledgement"))
+}
+
+#[tokio::test]
+async fn what_an_individual_listener_acknowledged_stays_so_when_it_fails() {
+    let world = World::new().await;
+    let _container = world.start(acknowledges_and_fails::DEF).await;
+    world.send("own", "one").await;
+    world.send("own", "two").await;
+    world.ends.wait_for(2).await;
+    assert_eq!(world.ends.kinds(), [EndKind::FailedAfterSettling; 2]);
+    assert_eq!(world.counts("own").acknowledged, 2);
+    assert_eq!(world.log.all(), ["one", "two"]);
+}
+
+#[jms_listener(topic = "lazily", ack = "dups_ok")]
+async fn lazily(text: String, log: Bean<Log>) {
+    log.add(text);
+    log.pass_gate().await;
+}
+
+#[tokio::test]
+async fn a_pause_tells_the_broker_of_what_a_topic_listener_has_settled() {
+    let world = World::new().await;
+    let container = world.start(lazily::DEF).await;
+    let topic = corriere::core::Destination::topic("lazily").unwrap();
+    for text in ["one", "two"] {
+        let message = crate::support::json(text);
+        world.session.send(&topic, &message, &corriere::core::SendOptions::default()).await.unwrap();
+    }
+    world.log.wait_for(1).await;
+    container.pause().unwrap();
+    world.log.gate.add_permits(1);
+    world.ends.wait_for(1).await;
+    crate::support::until("the broker knows", || {
+        world.broker.counts(&topic).unwrap_or_default().acknowledged == 1
+    })
+    .await;
+    container.resume().unwrap();
+    world.log.gate.add_permits(1);
+    world.ends.wait_for(2).await;
+    assert_eq!(world.log.all(), ["one", "two"]);
 }

@@ -50,3 +50,21 @@ async fn a_paused_topic_listener_misses_nothing() {
     container.resume().unwrap();
     assert_eq!(world.log.wait_for(1).await, ["while paused"]);
 }
+
+/// Case 11 of Spring's: a subscription name is one of a topic.
+#[tokio::test]
+async fn a_durable_subscription_is_to_a_topic_and_has_a_client_id() {
+    let world = World::new().await;
+    let mut settings = world.settings(&on_price::DEF);
+    settings.subscription = Some("audit".into());
+    let refused = ListenerContainer::start(on_price::DEF, settings.clone()).unwrap_err();
+    assert!(matches!(&refused, ContainerError::NoClientId { .. }), "{refused:?}");
+    for word in ["on_price", "audit", "client_id"] {
+        assert!(refused.to_string().contains(word), "{refused}");
+    }
+    settings.factory = settings.factory.with_client_id("auditor");
+    settings.destination = crate::support::queue("prices");
+    let refused = ListenerContainer::start(on_price::DEF, settings).unwrap_err();
+    assert!(matches!(&refused, ContainerError::SubscriptionWithoutTopic { .. }), "{refused:?}");
+    assert!(refused.to_string().contains("queue://prices"), "{refused}");
+}

@@ -1,10 +1,13 @@
 //! The container's connection, made again when it is lost.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use corriere_core::client::SlowConsumer;
 use corriere_core::{Connection, ConnectionFactory, Error};
 use tokio::sync::{Mutex as AsyncMutex, watch};
+
+use super::{DeliveryObserver, SlowListener};
 
 /// Makes the container's connection and makes it again.
 ///
@@ -14,6 +17,7 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 pub(super) struct Connector {
     listener: &'static str,
     factory: ConnectionFactory,
+    observer: Option<Arc<dyn DeliveryObserver>>,
     back_off: BackOff,
     /// Held while one worker connects for all.
     connection: AsyncMutex<Option<Connection>>,
@@ -24,12 +28,14 @@ impl Connector {
     pub(super) fn new(
         listener: &'static str,
         factory: ConnectionFactory,
+        observer: Option<Arc<dyn DeliveryObserver>>,
         first: Duration,
         maximum: Duration,
     ) -> Self {
         Self {
             listener,
             factory,
+            observer,
             back_off: BackOff::new(first, maximum),
             connection: AsyncMutex::new(None),
             failure: watch::Sender::new(None),
@@ -104,6 +110,13 @@ impl Connector {
 
     async fn connect(&self) -> Result<Connection, Error> {
         let connection = self.factory.create_connection().await?;
+        if let Some(observer) = self.observer.clone() {
+            let listener = self.listener;
+            connection.on_slow_consumer(move |slow| {
+                let SlowConsumer { destination, unacknowledged, .. } = slow.clone();
+                observer.slow(&SlowListener { listener, destination, unacknowledged });
+            });
+        }
         connection.start()?;
         Ok(connection)
     }

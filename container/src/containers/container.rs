@@ -26,10 +26,12 @@ impl ListenerContainer {
     /// [`ListenerContainer::ready`].
     ///
     /// # Errors
-    /// [`ContainerError::ConcurrentTopic`], [`ContainerError::Bean`], [`ContainerError::NoRuntime`].
+    /// [`ContainerError::ConcurrentTopic`], [`ContainerError::SubscriptionWithoutTopic`], [`ContainerError::NoClientId`],
+    /// [`ContainerError::Bean`], [`ContainerError::NoRuntime`].
     pub fn start(listener: ListenerDef, settings: ContainerSettings) -> Result<Self, ContainerError> {
         let id = || listener.id.to_owned();
         check_bounds(&listener, &settings, settings.concurrency)?;
+        check_subscription(&listener, &settings)?;
         for argument in listener.beans {
             let checked = settings.beans.check(argument);
             checked.map_err(|source| ContainerError::Bean { listener: id(), source })?;
@@ -45,6 +47,7 @@ impl ListenerContainer {
             listener = listener.id,
             module = listener.module,
             destination = %settings.destination,
+            subscription = settings.subscription.as_deref(),
             acknowledge = %settings.acknowledge,
             concurrency = %settings.concurrency,
             prefetch = settings.prefetch,
@@ -203,6 +206,19 @@ fn check_bounds(
         });
     }
     Ok(())
+}
+
+fn check_subscription(listener: &ListenerDef, settings: &ContainerSettings) -> Result<(), ContainerError> {
+    let Some(subscription) = &settings.subscription else { return Ok(()) };
+    let (listener, subscription) = (listener.id.to_owned(), subscription.to_string());
+    if !settings.destination.is_topic() {
+        let destination = settings.destination.clone();
+        return Err(ContainerError::SubscriptionWithoutTopic { listener, subscription, destination });
+    }
+    match settings.factory.client_id() {
+        Some(_) => Ok(()),
+        None => Err(ContainerError::NoClientId { listener, subscription }),
+    }
 }
 
 impl Drop for Owner {

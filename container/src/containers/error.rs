@@ -21,6 +21,28 @@ pub enum ContainerError {
         /// The upper bound of its workers.
         upper: usize,
     },
+    /// A durable subscription to what is no topic.
+    #[error(
+        "listener `{listener}` has the durable subscription `{subscription}` to {destination}; expected a topic, which alone has subscriptions"
+    )]
+    SubscriptionWithoutTopic {
+        /// The listener's id.
+        listener: String,
+        /// The subscription's name.
+        subscription: String,
+        /// Where its messages come from.
+        destination: Destination,
+    },
+    /// A durable subscription without a client id.
+    #[error(
+        "listener `{listener}` has the durable subscription `{subscription}` and its connection no client id; expected `client_id`, of the listener or of its connection factory"
+    )]
+    NoClientId {
+        /// The listener's id.
+        listener: String,
+        /// The subscription's name.
+        subscription: String,
+    },
     /// A bean that the listener takes is not there.
     #[error("listener `{listener}` cannot start: {source}")]
     Bean {

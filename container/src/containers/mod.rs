@@ -18,6 +18,6 @@ mod worker;
 
 pub use container::ListenerContainer;
 pub use error::ContainerError;
-pub use observer::{DeliveryEnd, DeliveryObserver, EndKind};
+pub use observer::{DeliveryEnd, DeliveryObserver, EndKind, SlowListener};
 pub use settings::ContainerSettings;
 pub use status::{Abandoned, ContainerState, ContainerStatus, StopReport};

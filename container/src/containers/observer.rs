@@ -3,12 +3,30 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use corriere_core::MessageId;
+use corriere_core::{Destination, MessageId};
 
-/// Is told of the end of every delivery of a container, after the message was settled or given back.
+/// Is told of the end of every delivery of a container, after the message was settled or given back, and of workers that
+/// stand still.
 pub trait DeliveryObserver: Debug + Send + Sync {
     /// A delivery ended. Called on the worker, which goes on when this returns.
     fn ended(&self, end: &DeliveryEnd);
+
+    /// A worker gets nothing more, as it has acknowledged none of what its window lets through while more waits for it. Told
+    /// once, until it has had room again. Called on the broker's or the connection's thread, so it must neither block nor wait.
+    fn slow(&self, slow: &SlowListener) {
+        let _ = slow;
+    }
+}
+
+/// A listener that gets nothing more until it acknowledges messages that it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlowListener {
+    /// The listener's id.
+    pub listener: &'static str,
+    /// Where its messages come from.
+    pub destination: Destination,
+    /// How many messages it has not acknowledged.
+    pub unacknowledged: u64,
 }
 
 /// The end of one delivery.
@@ -34,7 +52,7 @@ pub struct DeliveryEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum EndKind {
-    /// The listener returned `Ok` and the message is settled.
+    /// The listener returned `Ok` and the message is settled; in `dups_ok` on a topic the broker may be told of that later.
     Settled,
     /// The listener returned `Ok`; in `manual` mode the message is settled when somebody acknowledges it.
     LeftToListener,

@@ -212,8 +212,11 @@ async fn succeed(shared: &Shared, session: &Session, delivery: &Delivery) -> End
     let (settled, kind) = match shared.settings.acknowledge {
         Acknowledge::Manual => (Ok(()), EndKind::LeftToListener),
         Acknowledge::Transacted => (session.commit().await, EndKind::Settled),
-        Acknowledge::Auto | Acknowledge::Client if delivery.is_settled() => (Ok(()), EndKind::Settled),
-        Acknowledge::Auto | Acknowledge::Client => (delivery.acknowledge().await, EndKind::Settled),
+        Acknowledge::Auto | Acknowledge::Client | Acknowledge::DupsOk | Acknowledge::Individual => {
+            // By the listener itself, unless it left that to its container.
+            let settled = if delivery.is_settled() { Ok(()) } else { delivery.acknowledge().await };
+            (settled, EndKind::Settled)
+        }
     };
     let Err(error) = settled else {
         return Ending { kind, failure: None, panicked: false, after: SessionAfter::Usable };

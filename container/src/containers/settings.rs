@@ -18,6 +18,8 @@ pub struct ContainerSettings {
     pub factory: ConnectionFactory,
     /// Where messages come from.
     pub destination: Destination,
+    /// The name of the durable subscription that is consumed from; only on a topic, and with a client id of the factory's.
+    pub subscription: Option<Arc<str>>,
     /// When they are settled.
     pub acknowledge: Acknowledge,
     /// How many workers; for a topic at most one.
@@ -42,7 +44,7 @@ pub struct ContainerSettings {
     pub beans: Arc<Beans>,
     /// Measures idleness.
     pub clock: Clock,
-    /// Is told of the end of every delivery.
+    /// Is told of the end of every delivery, and of a worker that stands still.
     pub observer: Option<Arc<dyn DeliveryObserver>>,
 }
 
@@ -62,6 +64,7 @@ impl ContainerSettings {
         Self {
             factory,
             destination,
+            subscription: None,
             acknowledge: Acknowledge::Auto,
             concurrency: Concurrency::ONE,
             prefetch,
@@ -82,6 +85,7 @@ impl fmt::Debug for ContainerSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ContainerSettings")
             .field("destination", &self.destination)
+            .field("subscription", &self.subscription)
             .field("acknowledge", &self.acknowledge)
             .field("concurrency", &self.concurrency)
             .field("prefetch", &self.prefetch)

@@ -44,11 +44,13 @@ pub(super) struct Counts {
 impl Shared {
     pub(super) fn new(listener: ListenerDef, mut settings: ContainerSettings, runtime: Handle) -> Self {
         let beans = Mutex::new(std::mem::take(&mut settings.beans));
-        let ContainerSettings { factory, back_off, maximum_back_off, concurrency, .. } = &settings;
+        let ContainerSettings { factory, back_off, maximum_back_off, concurrency, observer, .. } = &settings;
+        let connector =
+            Connector::new(listener.id, factory.clone(), observer.clone(), *back_off, *maximum_back_off);
         Self {
             id: ContainerId::unique(),
             listener,
-            connector: Connector::new(listener.id, factory.clone(), *back_off, *maximum_back_off),
+            connector,
             counts: Counts::default(),
             state: watch::Sender::new(ContainerState::Running),
             summary: watch::Sender::new(Summary::default()),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use corriere_core::{Consumer, Delivery, Error, Session};
+use corriere_core::{AcknowledgeMode, Consumer, ConsumerOptions, Delivery, Error, Session};
 
 use super::ContainerState;
 use super::run::{self, SessionAfter};
@@ -78,6 +78,13 @@ impl Worker {
                     // On a queue others may have what is in the buffer; a topic's subscription has to stay.
                     if !self.shared.settings.destination.is_topic() {
                         consumer = None;
+                    }
+                    // What is settled and was put off is not left untold for as long as the pause takes.
+                    let puts_off = matches!(session.mode(), AcknowledgeMode::Auto | AcknowledgeMode::DupsOk);
+                    if let Some(open) = consumer.as_ref().filter(|_| puts_off)
+                        && let Err(error) = open.consumer.acknowledge().await
+                    {
+                        return self.give_up(&session, &error).await;
                     }
                     // The sender lives in `shared`, so this cannot fail.
                     let _ = state.changed().await;
@@ -177,7 +184,11 @@ impl Worker {
 
     async fn open_consumer(&self, session: &Session) -> Result<Subscribed, Error> {
         let destination = &self.shared.settings.destination;
-        let consumer = session.create_consumer_with_prefetch(destination, self.prefetch()).await?;
+        let options = ConsumerOptions { prefetch: Some(self.prefetch()), ..ConsumerOptions::default() };
+        let consumer = match &self.shared.settings.subscription {
+            Some(name) => session.create_durable_consumer_with(destination, name, &options).await?,
+            None => session.create_consumer_with(destination, &options).await?,
+        };
         self.shared.connector.subscribed();
         self.shared.change(|pool| pool.set_subscribed(self.number, true));
         Ok(Subscribed { consumer, _mark: Mark { shared: Arc::clone(&self.shared), number: self.number } })
@@ -289,6 +300,8 @@ mod tests {
             module: "tests",
             location: "tests.rs:1:1",
             destination: ListenerDestination::Queue("q"),
+            subscription: None,
+            client_id: None,
             acknowledge: None,
             concurrency: None,
             send_to: None,

@@ -15,6 +15,11 @@ pub enum Acknowledge {
     Auto,
     /// `ack = "client"`: by the function, else when it has returned `Ok`. `Delivery::acknowledge` settles this one message.
     Client,
+    /// `ack = "dups_ok"`: when the function has returned `Ok`, of which a topic's broker is told later, of many messages at once;
+    /// those of the last ones may come again if the process dies. On a queue as `auto`.
+    DupsOk,
+    /// `ack = "individual"`: by the function, else when it has returned `Ok`, each message by itself.
+    Individual,
     /// `ack = "transacted"`: with the session's transaction, which is committed when the function has returned `Ok` and
     /// takes in everything that was sent with the session.
     Transacted,
@@ -30,6 +35,8 @@ impl Acknowledge {
         match self {
             Self::Auto => AcknowledgeMode::Auto,
             Self::Client | Self::Manual => AcknowledgeMode::Client,
+            Self::DupsOk => AcknowledgeMode::DupsOk,
+            Self::Individual => AcknowledgeMode::Individual,
             Self::Transacted => AcknowledgeMode::Transacted,
         }
     }
@@ -40,6 +47,8 @@ impl fmt::Display for Acknowledge {
         f.write_str(match self {
             Self::Auto => "auto",
             Self::Client => "client",
+            Self::DupsOk => "dups_ok",
+            Self::Individual => "individual",
             Self::Transacted => "transacted",
             Self::Manual => "manual",
         })
@@ -53,28 +62,21 @@ impl FromStr for Acknowledge {
         match text {
             "auto" => Ok(Self::Auto),
             "client" => Ok(Self::Client),
+            "dups_ok" => Ok(Self::DupsOk),
+            "individual" => Ok(Self::Individual),
             "transacted" => Ok(Self::Transacted),
             "manual" => Ok(Self::Manual),
-            "individual" | "dups_ok" => Err(AcknowledgeError::NotYet { found: text.to_owned() }),
-            _ => Err(AcknowledgeError::Unknown { found: text.to_owned() }),
+            _ => Err(AcknowledgeError { found: text.to_owned() }),
         }
     }
 }
 
 /// A text that is no acknowledge mode.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AcknowledgeError {
-    /// None that there will be.
-    #[error("`{found}` is not an acknowledge mode; expected `auto`, `client`, `transacted` or `manual`")]
-    Unknown {
-        /// The text.
-        found: String,
-    },
-    /// One of a later version.
-    #[error("`{found}` is not available yet; expected `auto`, `client`, `transacted` or `manual`")]
-    NotYet {
-        /// The text.
-        found: String,
-    },
+#[error(
+    "`{found}` is not an acknowledge mode; expected `auto`, `client`, `dups_ok`, `individual`, `transacted` or `manual`"
+)]
+pub struct AcknowledgeError {
+    /// The text.
+    pub found: String,
 }

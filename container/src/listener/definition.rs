@@ -18,6 +18,10 @@ pub struct ListenerDef {
     pub location: &'static str,
     /// Where its messages come from.
     pub destination: ListenerDestination,
+    /// The name of its durable subscription, if it has one.
+    pub subscription: Option<&'static str>,
+    /// The client id of its connection, under which that subscription is kept.
+    pub client_id: Option<&'static str>,
     /// When a message is settled.
     pub acknowledge: Option<Acknowledge>,
     /// How many workers.

@@ -7,6 +7,8 @@ use darling::{Error, FromMeta, Result};
 pub(super) enum Acknowledge {
     Auto,
     Client,
+    DupsOk,
+    Individual,
     Transacted,
     Manual,
 }
@@ -16,13 +18,12 @@ impl FromMeta for Acknowledge {
         match text {
             "auto" => Ok(Self::Auto),
             "client" => Ok(Self::Client),
+            "dups_ok" => Ok(Self::DupsOk),
+            "individual" => Ok(Self::Individual),
             "transacted" => Ok(Self::Transacted),
             "manual" => Ok(Self::Manual),
-            "individual" | "dups_ok" => Err(Error::custom(format!(
-                "`{text}` is not available yet; expected `auto`, `client`, `transacted` or `manual`"
-            ))),
             _ => Err(Error::custom(format!(
-                "`{text}` is not an acknowledge mode; expected `auto`, `client`, `transacted` or `manual`"
+                "`{text}` is not an acknowledge mode; expected `auto`, `client`, `dups_ok`, `individual`, `transacted` or `manual`"
             ))),
         }
     }

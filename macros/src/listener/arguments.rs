@@ -13,6 +13,8 @@ use super::concurrency::Concurrency;
 #[derive(Clone, Debug)]
 pub(super) struct Listener {
     pub(super) destination: Destination,
+    pub(super) subscription: Option<String>,
+    pub(super) client_id: Option<String>,
     pub(super) acknowledge: Option<Acknowledge>,
     pub(super) concurrency: Option<Concurrency>,
     pub(super) send_to: Option<String>,
@@ -29,11 +31,8 @@ pub(super) enum Destination {
 /// Keys that the framework is going to have. Taking one and doing nothing would be worse than refusing it.
 const NOT_AVAILABLE_YET: &[&str] = &[
     "selector",
-    "subscription",
-    "durable",
     "shared",
     "no_local",
-    "client_id",
     "converter",
     "reply_to",
     "reply_options",
@@ -48,12 +47,15 @@ const NOT_AVAILABLE_YET: &[&str] = &[
 ];
 
 /// The keys that there are.
-const KEYS: &[&str] = &["queue", "topic", "ack", "concurrency", "send_to", "id", "container"];
+const KEYS: &[&str] =
+    &["queue", "topic", "subscription", "client_id", "ack", "concurrency", "send_to", "id", "container"];
 
 #[derive(FromMeta)]
 struct Keys {
     queue: Option<SpannedValue<String>>,
     topic: Option<SpannedValue<String>>,
+    subscription: Option<SpannedValue<String>>,
+    client_id: Option<SpannedValue<String>>,
     ack: Option<Acknowledge>,
     concurrency: Option<SpannedValue<Concurrency>>,
     send_to: Option<SpannedValue<String>>,
@@ -81,11 +83,16 @@ impl Listener {
             if is_missing && says_destination { None } else { errors.handle(keys.destination()) }
         });
         if let Some(keys) = &keys {
-            for (name, value) in
-                [("send_to", &keys.send_to), ("id", &keys.id), ("container", &keys.container)]
-            {
+            for (name, value) in [
+                ("subscription", &keys.subscription),
+                ("client_id", &keys.client_id),
+                ("send_to", &keys.send_to),
+                ("id", &keys.id),
+                ("container", &keys.container),
+            ] {
                 errors.handle(not_empty(name, value.as_ref()));
             }
+            errors.handle(keys.subscription_to_a_topic());
             errors.handle(keys.one_worker_for_a_topic());
         }
         errors.finish()?;
@@ -94,6 +101,8 @@ impl Listener {
         };
         Ok(Self {
             destination,
+            subscription: keys.subscription.map(SpannedValue::into_inner),
+            client_id: keys.client_id.map(SpannedValue::into_inner),
             acknowledge: keys.ack,
             concurrency: keys.concurrency.map(SpannedValue::into_inner),
             send_to: keys.send_to.map(SpannedValue::into_inner),
@@ -123,6 +132,21 @@ impl Keys {
             (None, None) => Err(Error::custom(
                 "the listener has no destination; expected `queue = \"…\"` or `topic = \"…\"`",
             )),
+        }
+    }
+
+    /// Whether the attribute or the configuration names the subscription, a client id in the attribute is none of a queue's.
+    fn subscription_to_a_topic(&self) -> Result<()> {
+        match (&self.queue, &self.subscription, &self.client_id) {
+            (Some(_), Some(subscription), _) => Err(Error::custom(
+                "a durable subscription is to a topic; expected `topic = \"…\"` beside it",
+            )
+            .with_span(&subscription.span())),
+            (Some(_), None, Some(client_id)) => Err(Error::custom(
+                "only a durable subscription needs a client id; expected `topic = \"…\"` and `subscription = \"…\"` beside it",
+            )
+            .with_span(&client_id.span())),
+            _ => Ok(()),
         }
     }
 
@@ -178,6 +202,10 @@ fn is_destination(item: &NestedMeta) -> bool {
 fn not_available_yet(item: &NestedMeta) -> Option<Error> {
     let NestedMeta::Meta(meta) = item else { return None };
     let key = meta.path().get_ident()?.to_string();
+    if key == "durable" {
+        let text = "there is no key `durable`; a listener to a topic with `subscription = \"…\"` has a durable subscription";
+        return Some(Error::custom(text).with_span(meta.path()));
+    }
     NOT_AVAILABLE_YET
         .contains(&key.as_str())
         .then(|| Error::custom(format!("`{key}` is not available yet")).with_span(meta.path()))

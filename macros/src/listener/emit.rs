@@ -92,6 +92,8 @@ fn definition(function: &Function, listener: &Listener) -> TokenStream {
         let variant = match acknowledge {
             Acknowledge::Auto => quote!(Auto),
             Acknowledge::Client => quote!(Client),
+            Acknowledge::DupsOk => quote!(DupsOk),
+            Acknowledge::Individual => quote!(Individual),
             Acknowledge::Transacted => quote!(Transacted),
             Acknowledge::Manual => quote!(Manual),
         };
@@ -103,6 +105,7 @@ fn definition(function: &Function, listener: &Listener) -> TokenStream {
     }));
     let text = |text: &Option<String>| option(text.as_ref().map(|text| quote!(#text)));
     let (send_to, container) = (text(&listener.send_to), text(&listener.container));
+    let (subscription, client_id) = (text(&listener.subscription), text(&listener.client_id));
     let ty = &returned.ty;
     let arguments = arguments.iter().map(known);
     quote! {
@@ -111,6 +114,8 @@ fn definition(function: &Function, listener: &Listener) -> TokenStream {
             module: ::core::module_path!(),
             location: ::core::concat!(::core::file!(), ":", ::core::line!(), ":", ::core::column!()),
             destination: #destination,
+            subscription: #subscription,
+            client_id: #client_id,
             acknowledge: #acknowledge,
             concurrency: #concurrency,
             send_to: #send_to,

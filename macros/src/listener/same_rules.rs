@@ -65,8 +65,11 @@ fn the_attribute_and_the_configuration_take_the_same_concurrencies() {
 #[test]
 fn the_attribute_and_the_configuration_take_the_same_acknowledge_modes() {
     check::<Acknowledge, ContainerAcknowledge>(
-        &["auto", "client", "transacted", "manual"],
-        &["", "Auto", "AUTO", " auto", "individual", "dups_ok", "dups-ok", "session", "none"],
-        |ours| format!("{ours:?}").to_lowercase(),
+        &["auto", "client", "dups_ok", "individual", "transacted", "manual"],
+        &["", "Auto", "AUTO", " auto", "dupsok", "dups-ok", "session", "none"],
+        |ours| match ours {
+            Acknowledge::DupsOk => "dups_ok".to_owned(),
+            other => format!("{other:?}").to_lowercase(),
+        },
     );
 }

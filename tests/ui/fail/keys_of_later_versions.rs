@@ -6,7 +6,6 @@ struct Order {}
 #[jms_listener(
     topic = "prices",
     selector = "price > 10",
-    subscription = "audit",
     durable,
     shared = true,
     converter = "text",

@@ -40,6 +40,14 @@ header! {
     pub Attempt = "attempt": i32
 }
 
+/// Keeps what is published while it does not run, one by one.
+#[jms_listener(topic = "orders", subscription = "audit", client_id = "auditor", ack = "individual")]
+pub async fn on_published(_order: Order) {}
+
+/// May see an order twice.
+#[jms_listener(topic = "orders", ack = "dups_ok")]
+pub async fn on_seen(_order: Order) {}
+
 /// Takes orders.
 #[jms_listener(queue = "orders", ack = "transacted", concurrency = "2-8", send_to = "receipts")]
 pub async fn on_order(

@@ -43,11 +43,20 @@ impl fmt::Display for PlannedListener {
         let ContainerSettings { destination, acknowledge, concurrency, prefetch, .. } = settings;
         write!(f, "listener `{}` in `{}`: {destination}, ack {acknowledge}", listener.id, listener.module)?;
         write!(f, ", concurrency {concurrency}, prefetch {prefetch}")?;
+        if let (Some(name), Some(client_id)) = (&settings.subscription, settings.factory.client_id()) {
+            write!(f, ", subscription `{name}` of client `{client_id}`")?;
+        }
         if let Some(destination) = &settings.send_to {
             write!(f, ", replies to {destination}")?;
         }
         write!(f, ", container `{container}`, connection factory `{connection_factory}`")
     }
+}
+
+/// A durable subscription, and whose it is.
+struct Durable {
+    name: String,
+    client_id: String,
 }
 
 /// What becomes of a listener.
@@ -153,9 +162,18 @@ impl Planner<'_> {
             source.as_ref().and_then(|(destination, _)| self.concurrency(&listener, own, table, destination));
         let prefetch =
             source.as_ref().and_then(|(destination, place)| self.prefetch(own, table, destination, place));
+        let subscription = source.as_ref().zip(factory.as_ref());
+        let subscription = subscription
+            .and_then(|((destination, _), factory)| self.subscription(&listener, own, destination, factory));
 
         let (container, _) = container?;
         let NamedFactory { name: connection_factory, factory, .. } = factory?;
+        let (subscription, factory) = match subscription? {
+            Some(Durable { name, client_id }) => {
+                (Some(name.as_str().into()), factory.with_client_id(&client_id))
+            }
+            None => (None, factory),
+        };
         let (message_converter, converter): (_, Arc<dyn MessageConverter>) = match converter? {
             PlannedConverter::Made(converter) => (None, converter),
             PlannedConverter::Bean(Setting { value: name, .. }) => {
@@ -164,6 +182,7 @@ impl Planner<'_> {
         };
         let (destination, _) = source?;
         let mut settings = ContainerSettings::new(factory, destination, converter);
+        settings.subscription = subscription;
         settings.concurrency = concurrency?;
         settings.send_to = send_to?;
         settings.clock = self.parts.clock.clone();
@@ -196,6 +215,94 @@ impl Planner<'_> {
             expected: expected(),
         }));
         None
+    }
+
+    /// The durable subscription of a listener, if it has one; `None` when what is said of it is wrong.
+    fn subscription(
+        &mut self,
+        listener: &ListenerDef,
+        own: Option<&ListenerTable>,
+        destination: &Destination,
+        factory: &NamedFactory,
+    ) -> Option<Option<Durable>> {
+        let said = |key, in_table: Option<&Setting<String>>, attribute: Option<&'static str>| {
+            let attribute = || attribute.map(|value| in_attribute(listener, key, value.to_owned()));
+            in_table.cloned().or_else(attribute)
+        };
+        let name = said("subscription", own.and_then(|own| own.subscription.as_ref()), listener.subscription);
+        let client_id = said("client_id", own.and_then(|own| own.client_id.as_ref()), listener.client_id);
+        let mut is_right = true;
+        for setting in [&name, &client_id].into_iter().flatten().filter(|said| said.value.trim().is_empty()) {
+            self.refuse(setting, "a name");
+            is_right = false;
+        }
+        let Some(name) = name else {
+            if let Some(client_id) = client_id {
+                self.refuse(&client_id, "a `subscription` beside it, which alone needs one");
+                return None;
+            }
+            return is_right.then_some(None);
+        };
+        if !destination.is_topic() {
+            let expected =
+                format!("a listener to a topic; the queue `{}` has no subscriptions", destination.name());
+            self.refuse(&name, &expected);
+            return None;
+        }
+        let of_factory = || factory.factory.client_id().map(str::to_owned);
+        let Some(client_id) = client_id.map(|said| said.value).or_else(of_factory) else {
+            let (id, factory) = (listener.id, &factory.name);
+            let expected = format!(
+                "a client id for it: `client_id` beside it, in `[listeners.{id}]` or in `[connection_factories.{factory}]`"
+            );
+            self.refuse(&name, &expected);
+            return None;
+        };
+        is_right.then_some(Some(Durable { name: name.value, client_id }))
+    }
+
+    /// Refuses listeners with durable subscriptions that would have to share a client id, which only one connection can have:
+    /// each has a connection of its own.
+    pub(super) fn check_client_ids(&mut self, listeners: &[PlannedListener]) {
+        let client_of = |listener: &PlannedListener| {
+            let factory = &listener.settings.factory;
+            factory.client_id().map(|id| (factory.url().to_owned(), id.to_owned()))
+        };
+        for (index, listener) in listeners.iter().enumerate() {
+            let Some(client) = client_of(listener).filter(|_| listener.settings.subscription.is_some())
+            else {
+                continue;
+            };
+            let Some(other) = listeners[..index].iter().find(|other| {
+                other.settings.subscription.is_some() && client_of(other).as_ref() == Some(&client)
+            }) else {
+                continue;
+            };
+            let id = listener.listener.id;
+            let own = self.configuration.listeners.get(id).and_then(|own| own.subscription.as_ref());
+            let place = own.map_or_else(
+                || in_attribute(&listener.listener, "subscription", ()).place,
+                |own| own.place.clone(),
+            );
+            self.problems.push(ConfigError::Value {
+                place,
+                found: format!("with the client id `{}`, which listener `{}` has", client.1, other.listener.id),
+                expected: format!(
+                    "a `client_id` of its own, in `[listeners.{id}]`, as each listener has a connection of its own"
+                ),
+            });
+        }
+    }
+
+    fn refuse(&mut self, said: &Setting<String>, expected: &str) {
+        self.problems.push(said.place.error(
+            || expected.to_owned(),
+            |place| ConfigError::Value {
+                place,
+                found: format!("\"{}\"", said.value),
+                expected: expected.to_owned(),
+            },
+        ));
     }
 
     /// How far the broker may send ahead, if it is said; `None` when what is said is wrong.

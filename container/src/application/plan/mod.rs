@@ -65,6 +65,7 @@ impl Plan {
                 }
             }
         }
+        planner.check_client_ids(&listeners);
         let Planner { factories, beans, problems, mut remarks, .. } = planner;
         let beans = beans.wire(&users, problems).unwrap_or_default();
         remarks.extend(configuration.without_effect.iter().cloned().map(Remark::WithoutEffect));

@@ -13,6 +13,8 @@ const LISTENER: ListenerDef = ListenerDef {
     module: "shop",
     location: "src/shop.rs:1:1",
     destination: ListenerDestination::Queue("orders"),
+    subscription: None,
+    client_id: None,
     acknowledge: None,
     concurrency: None,
     send_to: None,

@@ -58,8 +58,9 @@ static SCHEMA: TableSchema = TableSchema {
         KeySchema::new(
             "ack",
             ACKNOWLEDGE,
-            "When a message is settled: when the function has returned `Ok`, by the function itself or else then, with the \
-             transaction, or by the function alone.",
+            "When a message is settled: when the function has returned `Ok`, by the function itself or else then, then too but on \
+             a topic told of many at once, by the function or else then one by one, with the transaction, or by the function \
+             alone.",
         )
         .default("\"auto\"")
         .answers("`spring.jms.listener.session.acknowledge-mode`"),
@@ -100,7 +101,8 @@ static SCHEMA: TableSchema = TableSchema {
     ],
 };
 
-pub(super) const ACKNOWLEDGE: Kind = Kind::Words(&["auto", "client", "transacted", "manual"]);
+pub(super) const ACKNOWLEDGE: Kind =
+    Kind::Words(&["auto", "client", "dups_ok", "individual", "transacted", "manual"]);
 pub(super) const PREFETCHED: &str = "a whole number of messages, 1 or more";
 /// A listener does not pull.
 pub(super) const PREFETCH: Kind = Kind::Number { least: 1, most: u32::MAX as i64 };

@@ -37,6 +37,19 @@ static SCHEMA: TableSchema = TableSchema {
         .answers("`@JmsListener(destination)`"),
         KeySchema::new("topic", Kind::Name("a destination"), "The topic that it listens to, instead.")
             .answers("`@JmsListener(destination)`, `spring.jms.pub-sub-domain`"),
+        KeySchema::new(
+            "subscription",
+            Kind::Text("a name"),
+            "The name of its durable subscription to the topic: what is sent while the program does not run is kept for it.",
+        )
+        .answers("`@JmsListener(subscription)`, `spring.jms.subscription-durable`"),
+        KeySchema::new(
+            "client_id",
+            Kind::Text("a name"),
+            "The client id of its connection, under which that subscription is kept, instead of the connection factory's; only \
+             one connection can have it at a time.",
+        )
+        .answers("`DefaultJmsListenerContainerFactory.setClientId`"),
         KeySchema::new("ack", ACKNOWLEDGE, "When a message is settled; as in a container.")
             .answers("`spring.jms.listener.session.acknowledge-mode`"),
         KeySchema::new(
@@ -87,6 +100,10 @@ pub struct ListenerTable {
     pub queue: Option<Setting<String>>,
     /// The topic to listen to.
     pub topic: Option<Setting<String>>,
+    /// The name of the durable subscription.
+    pub subscription: Option<Setting<String>>,
+    /// The client id of its connection.
+    pub client_id: Option<Setting<String>>,
     /// Who acknowledges, and when.
     pub acknowledge: Option<Setting<Acknowledge>>,
     /// Whether it is with a transaction, whatever `acknowledge` says.
@@ -113,6 +130,8 @@ impl ListenerTable {
                     container: table.setting("container", value::text),
                     queue: table.setting("queue", value::text),
                     topic: table.setting("topic", value::text),
+                    subscription: table.setting("subscription", value::text),
+                    client_id: table.setting("client_id", value::text),
                     acknowledge: acknowledge(&table),
                     transacted: table.setting("transacted", value::boolean),
                     concurrency: table
@@ -144,7 +163,7 @@ mod tests {
     fn whatever_the_attribute_says_the_table_can_say_otherwise() {
         // The crate of the macros names nobody, and nobody can name what is in it.
         let macros = include_str!("../../../../macros/src/listener/arguments.rs");
-        let keys = macros.split("const KEYS: &[&str] = &[").nth(1).and_then(|rest| rest.split(']').next());
+        let keys = macros.split("const KEYS: &[&str] =").nth(1).and_then(|rest| rest.split(']').next());
         let keys: Vec<_> = keys.expect("it has a list of them").split('"').skip(1).step_by(2).collect();
         assert!(keys.contains(&"queue") && keys.len() >= 7, "{keys:?}");
         for key in keys.into_iter().filter(|key| *key != "id") {
