@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use corriere_core::provider::{Capability, Dispatch, ProviderError};
 use corriere_core::{Message, MessageId};
+use corriere_openwire::Structure;
 use corriere_openwire::acceptor::Acceptor;
-use corriere_openwire::structures::{ConnectionInfo, ConsumerInfo, RemoveSubscriptionInfo};
+use corriere_openwire::structures::{
+    ConnectionInfo, ConsumerControl, ConsumerInfo, MessageDispatch, RemoveSubscriptionInfo,
+};
 
 use crate::peer::{Peer, sequence_of, topic};
 use crate::scripted::Scripted;
+use crate::server::Server;
 
 /// A client of this name with session 1.
 async fn client(acceptor: &Acceptor, client_id: Option<&str>) -> Peer {
@@ -70,7 +74,10 @@ async fn what_the_provider_refuses_has_the_class_and_the_words_that_clients_know
     let (class, words) = peer.refused(removal("audit", None)).await;
     assert_eq!(
         (class.as_str(), words.as_str()),
-        ("javax.jms.InvalidDestinationException", "No durable subscription exists for: audit")
+        (
+            "javax.jms.InvalidDestinationException",
+            "No durable subscription exists for clientID: billing and subscriptionName: audit"
+        )
     );
     scripted.refuse(ProviderError::NoClientId { name: "audit".to_owned() });
     assert_eq!(peer.refused(durable(&peer, 1, "audit")).await.0, "javax.jms.IllegalStateException");
@@ -130,4 +137,101 @@ async fn a_durable_consumer_says_which_message_was_the_last_when_its_session_is_
     ] {
         assert!(closed.contains(&expected), "{expected}: {closed:?}");
     }
+}
+
+/// A client of this name at a broker, with session 1 and the subscription `audit` as consumer 1.
+async fn subscriber(server: &Server) -> Peer {
+    let mut peer = server.peer().await;
+    let client_id = Some("billing".into());
+    peer.request(ConnectionInfo { client_id, ..peer.introduction() }).await;
+    peer.session(1).await;
+    peer.request(durable(&peer, 1, "audit")).await;
+    peer
+}
+
+async fn publisher(server: &Server) -> Peer {
+    let mut peer = server.client().await;
+    peer.send_first(&topic("prices"), &[]).await;
+    peer
+}
+
+fn counters(dispatches: &[MessageDispatch]) -> Vec<i32> {
+    dispatches.iter().map(|dispatch| dispatch.redelivery_counter).collect()
+}
+
+#[tokio::test]
+async fn of_a_durable_consumer_that_is_closed_counts_what_is_up_to_its_last_message() {
+    type Last = fn(&[MessageDispatch]) -> i64;
+    let cases: [(&str, Last, [i32; 3]); 4] = [
+        ("the second", |dispatches| sequence_of(&dispatches[1]), [1, 1, 0]),
+        ("none", |_| -1, [0, 0, 0]),
+        ("one that is not known", |_| -2, [1, 0, 0]),
+        ("all of them", |_| i64::MAX, [1, 1, 1]),
+    ];
+    for (what, last, expected) in cases {
+        let server = Server::start().await;
+        let mut peer = subscriber(&server).await;
+        publisher(&server).await.send(&topic("prices"), &["1", "2", "3"]).await;
+        let dispatches = peer.dispatches(&["1", "2", "3"]).await;
+        let consumer = dispatches[0].consumer_id.clone();
+        peer.request(Peer::removal(consumer, last(&dispatches))).await;
+        // On the same connection, whose session is open still.
+        peer.request(durable(&peer, 2, "audit")).await;
+        assert_eq!(counters(&peer.dispatches(&["1", "2", "3"]).await), expected, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_durable_subscriber_did_not_acknowledge_comes_again_when_it_has_vanished() {
+    let server = Server::start().await;
+    let mut peer = subscriber(&server).await;
+    let mut publisher = publisher(&server).await;
+    publisher.send(&topic("prices"), &["1", "2", "3"]).await;
+    let dispatches = peer.dispatches(&["1", "2", "3"]).await;
+    peer.settle(&dispatches[0]).await;
+    drop((peer, dispatches));
+    publisher.send(&topic("prices"), &["4"]).await;
+    let mut peer = loop {
+        let mut peer = server.peer().await;
+        let client_id = Some("billing".into());
+        let id = peer.begin(ConnectionInfo { client_id, ..peer.introduction() }).await;
+        if matches!(peer.answer(id).await, Structure::Response(_)) {
+            break peer;
+        }
+    };
+    peer.session(1).await;
+    peer.request(durable(&peer, 1, "audit")).await;
+    assert_eq!(counters(&peer.dispatches(&["2", "3", "4"]).await), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn a_durable_consumer_that_was_opened_without_a_window_keeps_its_subscription_when_it_gets_one() {
+    let server = Server::start().await;
+    let mut peer = subscriber(&server).await;
+    let consumer = durable(&peer, 1, "audit").consumer_id;
+    peer.request(Peer::removal(consumer, -1)).await;
+    publisher(&server).await.send(&topic("prices"), &["1", "2"]).await;
+    let info = ConsumerInfo { prefetch_size: 0, ..durable(&peer, 2, "audit") };
+    let consumer_id = Some(info.consumer_id.clone());
+    peer.request(info).await;
+    assert!(peer.is_silent().await);
+    peer.tell(ConsumerControl { consumer_id, prefetch: 10, ..Default::default() }).await;
+    peer.dispatches(&["1", "2"]).await;
+}
+
+#[tokio::test]
+async fn a_durable_subscription_ends_when_nobody_has_it_and_then_is_not_there() {
+    let server = Server::start().await;
+    let mut peer = subscriber(&server).await;
+    let (class, words) = peer.refused(removal("audit", Some("billing"))).await;
+    assert_eq!(class, "javax.jms.JMSException");
+    let expected = "Durable consumer is in use for client: billing and subscriptionName: audit";
+    assert!(words.starts_with(expected), "{words}");
+    assert!(peer.refused(durable(&peer, 2, "audit")).await.1.starts_with(expected));
+    let consumer = durable(&peer, 1, "audit").consumer_id;
+    peer.request(Peer::removal(consumer, -1)).await;
+    let (_, words) = peer.refused(removal("audits", None)).await;
+    assert!(words.ends_with("subscriptionName: audits; did you mean `audit`?"), "{words}");
+    peer.request(removal("audit", Some("billing"))).await;
+    assert_eq!(peer.refused(removal("audit", None)).await.0, "javax.jms.InvalidDestinationException");
 }

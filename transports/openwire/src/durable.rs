@@ -7,7 +7,7 @@ use crate::codec::structures::JavaException;
 
 const IN_USE: &str = "Durable consumer is in use";
 const HOLDER: &str = "; it is used by ";
-const UNKNOWN: &str = "No durable subscription exists for: ";
+const UNKNOWN: &str = "No durable subscription exists for";
 const NEAREST: &str = "; did you mean `";
 
 /// The class and the words for a refusal; `None` for one that says nothing of durable subscriptions.
@@ -17,9 +17,12 @@ pub(crate) fn to_exception(error: &ProviderError) -> Option<(JavaException, Stri
             JavaException::Jms,
             format!("{IN_USE} for client: {client_id} and subscriptionName: {name}{HOLDER}{holder}"),
         )),
-        ProviderError::UnknownSubscription { name, client_id: _, nearest } => {
+        ProviderError::UnknownSubscription { name, client_id, nearest } => {
             let nearest = nearest.as_ref().map(|nearest| format!("{NEAREST}{nearest}`?"));
-            let words = format!("{UNKNOWN}{name}{}", nearest.unwrap_or_default());
+            let words = format!(
+                "{UNKNOWN} clientID: {client_id} and subscriptionName: {name}{}",
+                nearest.unwrap_or_default()
+            );
             Some((JavaException::InvalidDestination, words))
         }
         ProviderError::NoClientId { .. } => Some((JavaException::IllegalState, error.to_string())),
@@ -73,7 +76,10 @@ mod tests {
                 matches!(&error, ProviderError::SubscriptionInUse { holder, .. } if holder == "another consumer")
             );
         }
-        let error = from_words("No durable subscription exists for: audit", "audit", "billing");
-        assert!(matches!(error, Some(ProviderError::UnknownSubscription { nearest: None, .. })));
+        // Older ones name the subscription only.
+        for rest in [" clientID: billing and subscriptionName: audit", ": audit"] {
+            let error = from_words(&format!("{UNKNOWN}{rest}"), "audit", "billing");
+            assert!(matches!(error, Some(ProviderError::UnknownSubscription { nearest: None, .. })));
+        }
     }
 }

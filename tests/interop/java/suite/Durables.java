@@ -27,28 +27,20 @@ final class Durables {
     private Durables() {}
 
     static void addTo(Suite suite) {
-        add(suite, "a_durable_subscription_keeps_what_comes_meanwhile", Durables::keeps);
-        add(suite, "a_durable_subscriber_goes_on_where_it_was", Durables::goesOn);
-        add(suite, "two_durable_subscriptions_of_one_topic", Durables::areTwo);
-        add(suite, "a_durable_subscription_is_made_anew_for_another_topic", Durables::changes);
-        add(suite, "unsubscribe_drops_what_was_kept", Durables::drops);
-        add(suite, "unsubscribe_of_what_is_not_there_is_refused", Durables::unknown);
-        add(suite, "unsubscribe_of_what_is_in_use_is_refused", Durables::active);
-        add(suite, "a_durable_subscription_has_one_consumer", Durables::inUse);
-        add(suite, "a_client_id_has_one_connection", Durables::clientInUse);
-        add(suite, "a_durable_subscription_without_a_client_id_is_refused", Durables::withoutClient);
-        add(suite, "a_durable_subscriber_leaves_out_its_own", Durables::noLocal);
-        add(suite, "a_durable_subscriber_that_vanishes_loses_nothing", Durables::vanishes);
-        add(suite, "a_durable_subscriber_in_transactions", Durables::transacted);
-        add(suite, "what_a_durable_subscriber_fails_with_becomes_a_dead_letter", Durables::poison);
-    }
-
-    private static void add(Suite suite, String name, Suite.Case test) {
-        suite.add(name, ground -> {
-            if (!ground.refusesDurables()) {
-                test.run(ground);
-            }
-        });
+        suite.add("a_durable_subscription_keeps_what_comes_meanwhile", Durables::keeps);
+        suite.add("a_durable_subscriber_goes_on_where_it_was", Durables::goesOn);
+        suite.add("two_durable_subscriptions_of_one_topic", Durables::areTwo);
+        suite.add("a_durable_subscription_is_made_anew_for_another_topic", Durables::changes);
+        suite.add("unsubscribe_drops_what_was_kept", Durables::drops);
+        suite.add("unsubscribe_of_what_is_not_there_is_refused", Durables::unknown);
+        suite.add("unsubscribe_of_what_is_in_use_is_refused", Durables::active);
+        suite.add("a_durable_subscription_has_one_consumer", Durables::inUse);
+        suite.add("a_client_id_has_one_connection", Durables::clientInUse);
+        suite.add("a_durable_subscription_without_a_client_id_is_refused", Durables::withoutClient);
+        suite.add("a_durable_subscriber_leaves_out_its_own", Durables::noLocal);
+        suite.add("a_durable_subscriber_that_vanishes_loses_nothing", Durables::vanishes);
+        suite.add("a_durable_subscriber_in_transactions", Durables::transacted);
+        suite.add("what_a_durable_subscriber_fails_with_becomes_a_dead_letter", Durables::poison);
     }
 
     /** What every case has: a client with a name, a topic, and somebody who publishes. */

@@ -68,21 +68,6 @@ final class Ground implements AutoCloseable {
         return connection;
     }
 
-    /** Where the broker keeps no durable subscriptions: that it says so, and that the connection goes on. */
-    boolean refusesDurables() throws JMSException {
-        if (peer.keepsDurables) {
-            return false;
-        }
-        Session session = connectAs(name("client"), "").createSession(false, Session.AUTO_ACKNOWLEDGE);
-        JMSException refused = fails(JMSException.class, "a durable subscription",
-                () -> session.createDurableSubscriber(session.createTopic(name), "name"));
-        check(refused.getMessage().contains("durable"), "it does not say why: " + refused.getMessage());
-        fails(JMSException.class, "the end of a durable subscription", () -> session.unsubscribe("name"));
-        send(name, "a");
-        takeTexts(session.createConsumer(session.createQueue(name)), "a");
-        return true;
-    }
-
     /** The dead letter of this text in a queue of them, which may be shared with other cases' letters. */
     Message deadLetter(String queue, String text) throws JMSException {
         Session session = session();

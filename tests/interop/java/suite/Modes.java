@@ -96,9 +96,6 @@ final class Modes {
     }
 
     private static void settles(Ground ground, Mode mode, Kind kind, boolean listens) throws Exception {
-        if (kind == Kind.DURABLE && ground.refusesDurables()) {
-            return;
-        }
         Connection connection = connect(ground, kind);
         Session session = mode.open(connection);
         MessageConsumer consumer = consumer(ground, session, kind);

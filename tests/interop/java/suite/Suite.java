@@ -14,7 +14,7 @@ import java.util.concurrent.TimeoutException;
  * {@code FAILED NAME: why}, and a status that is not zero when one failed.
  *
  * <p>Use: {@code java suite.Suite URL [--peer corriere|activemq] [--dead-letters individual|shared]
- * [--priorities on|off] [--durables on|off] [CASE...]}. The options say in what brokers differ by design; the cases assert it for each.
+ * [--priorities on|off] [CASE...]}. The options say in what brokers differ by design; the cases assert it for each.
  */
 public final class Suite {
     /** A case that takes longer hangs. */

@@ -105,8 +105,14 @@ impl Connection {
                 provider.tell(Command::Grant { subscription, credit });
             }
         }
-        let consumer = info.consumer_id;
-        self.when_opened(receipt, Then::Opened { subscription, consumer, destination: opened, answer });
+        let opened = Then::Opened {
+            subscription,
+            consumer: info.consumer_id,
+            destination: opened,
+            subscription_name: info.subscription_name,
+            answer,
+        };
+        self.when_opened(receipt, opened);
         Ok(())
     }
 

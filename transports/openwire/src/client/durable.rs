@@ -79,7 +79,7 @@ mod tests {
         let (client, mut peer) = door.take_in_as(Some("billing"), &Preferences::default()).await;
         client.open_session(&mut peer).await;
         let in_use = "Durable consumer is in use";
-        let unknown = "No durable subscription exists for: audit";
+        let unknown = "No durable subscription exists for clientID: billing and subscriptionName: audit";
         let other = "the topic has no such thing";
         for (command, exception, words) in [
             (subscribe(), JavaException::Jms, in_use),
