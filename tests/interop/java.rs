@@ -7,7 +7,7 @@ use std::time::Duration;
 use corriere_tests::java::{command, start, wait};
 
 /// How long a program may run before it is said to hang.
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_secs(480);
 
 /// What a program printed, and how it ended.
 #[derive(Debug)]

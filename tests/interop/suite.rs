@@ -15,7 +15,7 @@ fn all_is_well(ended: &Ended) {
         failed.join("\n"),
         ended.errors
     );
-    assert!(ended.output.lines().count() >= 60, "there are fewer cases than there were:\n{}", ended.output);
+    assert!(ended.output.lines().count() >= 130, "there are fewer cases than there were:\n{}", ended.output);
 }
 
 #[tokio::test(flavor = "multi_thread")]

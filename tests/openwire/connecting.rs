@@ -7,7 +7,7 @@ use std::time::Duration;
 use corriere_core::provider::Password;
 use corriere_openwire::Structure;
 use corriere_openwire::acceptor::{Acceptor, AcceptorOptions, BindError};
-use corriere_openwire::structures::{ConnectionInfo, RemoveSubscriptionInfo, ShutdownInfo};
+use corriere_openwire::structures::{ConnectionInfo, ShutdownInfo};
 
 use crate::peer::{Peer, queue};
 use crate::server::{Server, settings};
@@ -159,13 +159,4 @@ async fn an_address_that_others_reach_is_refused_while_there_are_no_users() {
         Acceptor::bind(&server.acceptor.url(), Arc::new(server.broker.clone()), AcceptorOptions::default())
             .await;
     assert!(matches!(taken, Err(BindError::Io { .. })));
-}
-
-#[tokio::test]
-async fn a_durable_subscription_is_refused_by_name() {
-    let server = Server::start().await;
-    let mut peer = server.client().await;
-    let (class, message) = peer.refused(RemoveSubscriptionInfo::default()).await;
-    assert_eq!(class, "javax.jms.InvalidDestinationException");
-    assert!(message.contains("durable subscriptions are not offered yet"), "{message}");
 }

@@ -49,7 +49,9 @@ async fn what_fails_without_an_answer_is_an_error_and_the_connection_goes_on() {
 #[tokio::test]
 async fn what_a_consumer_cannot_have_is_refused_by_name() {
     let server = Server::start().await;
-    let mut peer = server.client().await;
+    let mut peer = server.peer().await;
+    let client_id = Some("billing".into());
+    peer.request(wire::ConnectionInfo { client_id, ..peer.introduction() }).await;
     peer.session(1).await;
     let orders = queue("orders");
     let plain = peer.consumer_info((1, 1), &orders, 10);
@@ -61,8 +63,8 @@ async fn what_a_consumer_cannot_have_is_refused_by_name() {
         ),
         (
             ConsumerInfo { subscription_name: Some("s".into()), ..plain.clone() },
-            "javax.jms.JMSException",
-            "durable subscriptions are not offered yet; the consumer is for `s`",
+            "javax.jms.InvalidDestinationException",
+            "a durable subscription is to a topic that is not temporary",
         ),
         (
             ConsumerInfo { exclusive: true, ..plain.clone() },
@@ -146,9 +148,12 @@ async fn that_a_durable_subscription_is_refused_is_said_with_its_name() {
     peer.refused(ConsumerInfo { subscription_name: Some("audit".into()), ..plain }).await;
     let logged = logged_of(address);
     let [line] = logged.as_slice() else { panic!("{logged:?}") };
-    for part in
-        ["client_id=\"none\"", "destination=topic://prices", "subscription_name=\"audit\"", "is for `audit`"]
-    {
+    for part in [
+        "client_id=\"none\"",
+        "destination=topic://prices",
+        "subscription_name=\"audit\"",
+        "durable subscription `audit` needs a client id",
+    ] {
         assert!(line.contains(part), "{part}: {line}");
     }
 }
@@ -165,16 +170,18 @@ async fn that_commands_are_refused_is_said_once_for_each_kind_in_the_log() {
     let begin = peer.transaction(1, wire::TransactionOperation::Begin);
     for _ in 0..3 {
         peer.refused(wire::TransactionInfo { transaction_id: Some(xid.clone()), ..begin.clone() }).await;
-        let unsubscribe =
-            wire::RemoveSubscriptionInfo { subscription_name: Some("audit".into()), ..Default::default() };
-        let (_, message) = peer.refused(unsubscribe).await;
-        assert_eq!(message, "there is no subscription `audit`: durable subscriptions are not offered yet");
+        let removal = DestinationInfo {
+            destination: Some(queue("orders")),
+            operation_type: DestinationOperation::Remove,
+            ..Default::default()
+        };
+        peer.refused(removal).await;
     }
     let logged = logged_of(address);
-    let [xa, unsubscribe] = logged.as_slice() else { panic!("{logged:?}") };
+    let [xa, removal] = logged.as_slice() else { panic!("{logged:?}") };
     for (line, parts) in [
         (xa, ["command=\"TransactionInfo\"", "distributed (XA) transactions are not offered yet"]),
-        (unsubscribe, ["command=\"RemoveSubscriptionInfo\"", "there is no subscription `audit`"]),
+        (removal, ["command=\"DestinationInfo\"", "queue://orders is not removed"]),
     ] {
         for part in ["WARN", "client_id=\"billing\"", parts[0], parts[1]] {
             assert!(line.contains(part), "{part}: {line}");

@@ -43,7 +43,8 @@ async fn a_connection_says_what_can_be_had_of_its_peer(peer: &Peer) {
     let capabilities = peer.connect("").await.capabilities();
     assert_eq!(capabilities.has(Capability::BrokerRedelivery), peer.is_ours());
     assert_eq!(capabilities.has(Capability::Authentication), !peer.is_ours());
-    assert_eq!(capabilities.has(Capability::IndividualAcknowledge), !peer.is_here());
+    assert!(capabilities.has(Capability::IndividualAcknowledge));
+    assert!(capabilities.has(Capability::DurableSubscriptions));
     assert!(capabilities.has(Capability::Browse) && capabilities.has(Capability::ExplicitCredit));
 }
 

@@ -141,6 +141,18 @@ impl Peer {
         connection
     }
 
+    /// The option of a client id of this test's own.
+    pub(crate) fn client_id(&self, name: &str) -> String {
+        format!("jms.clientID=remote-{}-{name}", self.test)
+    }
+
+    /// A session of this client on a connection of its own, without delays of redelivery.
+    pub(crate) async fn session_of(&self, client: &str, mode: AcknowledgeMode) -> (Connection, Session) {
+        let connection = self.connect(&format!("{AT_ONCE}&{}", self.client_id(client))).await;
+        let session = within(connection.create_session(mode)).await.unwrap();
+        (connection, session)
+    }
+
     /// A session on a connection of its own, without delays of redelivery.
     pub(crate) async fn session(&self, mode: AcknowledgeMode) -> Session {
         within(self.connect(AT_ONCE).await.create_session(mode)).await.unwrap()

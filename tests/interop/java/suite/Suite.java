@@ -30,11 +30,13 @@ public final class Suite {
     private Suite() {
         Messages.addTo(this);
         Acknowledging.addTo(this);
+        Modes.addTo(this);
         Transactions.addTo(this);
         Redelivery.addTo(this);
         Receiving.addTo(this);
         Temporary.addTo(this);
         Topics.addTo(this);
+        Durables.addTo(this);
         Connections.addTo(this);
     }
 

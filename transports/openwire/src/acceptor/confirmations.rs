@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use corriere_core::provider::{Confirmation, ProviderError, Receipt};
@@ -31,6 +32,7 @@ pub(super) enum Then {
         subscription: SubscriptionId,
         consumer: wire::ConsumerId,
         destination: Destination,
+        subscription_name: Option<Arc<str>>,
         answer: Answer,
     },
     /// Tells a consumer of the temporary destinations that there are.

@@ -251,6 +251,10 @@ impl Connection {
             Told::DoesNotRead => Err(Ending::Refused(Refusal::illegal_state(
                 "the peer asked for word of temporary destinations and does not read it",
             ))),
+            Told::IsSlow(slow) => {
+                self.is_slow(&slow);
+                Ok(())
+            }
             Told::Undeliverable { subscription, number, message_id, reason } => {
                 self.undeliverable(subscription, number, message_id.as_ref(), &reason);
                 Ok(())
@@ -321,9 +325,10 @@ impl Connection {
         match then {
             Then::Answer(answer) => self.settle(answer, outcome),
             Then::ProducerOpened { key, answer } => self.producer_opened(key, answer, outcome),
-            Then::Opened { subscription, consumer, destination, answer } => {
+            Then::Opened { subscription, consumer, destination, subscription_name, answer } => {
                 if let Err(error) = &outcome {
-                    self.say_consumer_refused(&consumer, &destination, None, &error.clone().into());
+                    let (name, refusal) = (subscription_name.as_deref(), error.clone().into());
+                    self.say_consumer_refused(&consumer, &destination, name, &refusal);
                 }
                 self.opened(subscription, &consumer, answer, outcome);
             }

@@ -1,0 +1,237 @@
+//! Durable subscriptions, as a peer of another make asks for them and as it is refused.
+
+use std::sync::Arc;
+
+use corriere_core::provider::{Capability, Dispatch, ProviderError};
+use corriere_core::{Message, MessageId};
+use corriere_openwire::Structure;
+use corriere_openwire::acceptor::Acceptor;
+use corriere_openwire::structures::{
+    ConnectionInfo, ConsumerControl, ConsumerInfo, MessageDispatch, RemoveSubscriptionInfo,
+};
+
+use crate::peer::{Peer, sequence_of, topic};
+use crate::scripted::Scripted;
+use crate::server::Server;
+
+/// A client of this name with session 1.
+async fn client(acceptor: &Acceptor, client_id: Option<&str>) -> Peer {
+    let mut peer = Peer::greet(acceptor.local_address()).await;
+    let client_id = client_id.map(Into::into);
+    peer.request(ConnectionInfo { client_id, ..peer.introduction() }).await;
+    peer.session(1).await;
+    peer
+}
+
+fn durable(peer: &Peer, value: i64, name: &str) -> ConsumerInfo {
+    let plain = peer.consumer_info((1, value), &topic("prices"), 100);
+    ConsumerInfo { subscription_name: Some(name.into()), ..plain }
+}
+
+fn removal(name: &str, client_id: Option<&str>) -> RemoveSubscriptionInfo {
+    RemoveSubscriptionInfo {
+        subscription_name: Some(name.into()),
+        client_id: client_id.map(Into::into),
+        ..Default::default()
+    }
+}
+
+#[tokio::test]
+async fn the_name_and_what_is_left_out_reach_the_provider_and_so_does_the_end() {
+    let (scripted, acceptor) = Scripted::listening(&[Capability::DurableSubscriptions]).await;
+    let mut peer = client(&acceptor, Some("billing")).await;
+    peer.request(ConsumerInfo { no_local: true, ..durable(&peer, 1, "audit") }).await;
+    let subscribe = scripted.last_opened();
+    assert_eq!((subscribe.durable_name.as_deref(), subscribe.no_local), (Some("audit"), true));
+    // Some clients write none so.
+    peer.request(durable(&peer, 2, "")).await;
+    assert_eq!(scripted.last_opened().durable_name, None);
+    scripted.asked();
+    for client_id in [Some("billing"), Some(""), None] {
+        peer.request(removal("audit", client_id)).await;
+        assert_eq!(scripted.asked(), ["Unsubscribe { name: \"audit\" }"]);
+    }
+}
+
+#[tokio::test]
+async fn what_the_provider_refuses_has_the_class_and_the_words_that_clients_know() {
+    let (scripted, acceptor) = Scripted::listening(&[Capability::DurableSubscriptions]).await;
+    let mut peer = client(&acceptor, Some("billing")).await;
+    let (name, client_id) = ("audit".to_owned(), "billing".to_owned());
+    let in_use = ProviderError::SubscriptionInUse {
+        name: name.clone(),
+        client_id: client_id.clone(),
+        holder: "connection ID:a".to_owned(),
+    };
+    let in_use_words = "Durable consumer is in use for client: billing and subscriptionName: audit; it is used by connection ID:a";
+    scripted.refuse(in_use.clone());
+    let (class, words) = peer.refused(durable(&peer, 1, "audit")).await;
+    assert_eq!((class.as_str(), words.as_str()), ("javax.jms.JMSException", in_use_words));
+    scripted.refuse(in_use);
+    let (class, words) = peer.refused(removal("audit", None)).await;
+    assert_eq!((class.as_str(), words.as_str()), ("javax.jms.JMSException", in_use_words));
+    scripted.refuse(ProviderError::UnknownSubscription { name, client_id, nearest: None });
+    let (class, words) = peer.refused(removal("audit", None)).await;
+    assert_eq!(
+        (class.as_str(), words.as_str()),
+        (
+            "javax.jms.InvalidDestinationException",
+            "No durable subscription exists for clientID: billing and subscriptionName: audit"
+        )
+    );
+    scripted.refuse(ProviderError::NoClientId { name: "audit".to_owned() });
+    assert_eq!(peer.refused(durable(&peer, 1, "audit")).await.0, "javax.jms.IllegalStateException");
+    // What was refused is not there, and the connection goes on.
+    peer.request(durable(&peer, 1, "audit")).await;
+}
+
+#[tokio::test]
+async fn the_subscription_of_another_client_is_not_removed() {
+    let (scripted, acceptor) = Scripted::listening(&[Capability::DurableSubscriptions]).await;
+    for client_id in [Some("billing"), None] {
+        let mut peer = client(&acceptor, client_id).await;
+        let (class, words) = peer.refused(removal("audit", Some("shipping"))).await;
+        assert_eq!(class, "javax.jms.InvalidDestinationException");
+        assert!(words.contains("of client `shipping` is not removed by"), "{words}");
+    }
+    assert!(scripted.asked().iter().all(|command| !command.contains("Unsubscribe")));
+}
+
+#[tokio::test]
+async fn where_the_provider_keeps_none_they_are_refused_by_name() {
+    let (scripted, acceptor) = Scripted::listening(&[]).await;
+    let mut peer = client(&acceptor, Some("billing")).await;
+    let (class, words) = peer.refused(durable(&peer, 1, "audit")).await;
+    assert_eq!(class, "javax.jms.JMSException");
+    assert_eq!(words, "durable subscriptions are not offered; the consumer is for `audit`");
+    let (class, words) = peer.refused(removal("audit", None)).await;
+    assert_eq!(class, "javax.jms.InvalidDestinationException");
+    assert_eq!(words, "there is no subscription `audit`: durable subscriptions are not offered");
+    assert_eq!(scripted.asked(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_durable_consumer_says_which_message_was_the_last_when_its_session_is_closed() {
+    let (scripted, acceptor) = Scripted::listening(&[Capability::DurableSubscriptions]).await;
+    let mut peer = client(&acceptor, Some("billing")).await;
+    peer.request(durable(&peer, 1, "audit")).await;
+    let audit = scripted.last_opened().subscription;
+    peer.consumer((1, 2), &topic("prices"), 10).await;
+    let plain = scripted.last_opened().subscription;
+    let dispatch = |subscription, number| {
+        let mut message = Message::text("x");
+        message.headers_mut().message_id = Some(MessageId { producer: "ID:p:1:1".into(), sequence: number });
+        let message = Arc::new(message);
+        Dispatch { subscription, number, epoch: 0, message, delivery_count: 1, mark: None }
+    };
+    for (subscription, number) in [(audit, 1), (audit, 2), (plain, 1), (audit, 3)] {
+        scripted.deliver(dispatch(subscription, number));
+    }
+    let dispatches = peer.dispatches(&["x", "x", "x", "x"]).await;
+    scripted.asked();
+    peer.request(Peer::removal(peer.session_id(1), sequence_of(&dispatches[2]))).await;
+    let closed = scripted.asked();
+    for expected in [
+        format!("CloseSubscription {{ subscription: {audit:?}, last_handed_over: 2 }}"),
+        format!("CloseSubscription {{ subscription: {plain:?}, last_handed_over: 1 }}"),
+    ] {
+        assert!(closed.contains(&expected), "{expected}: {closed:?}");
+    }
+}
+
+/// A client of this name at a broker, with session 1 and the subscription `audit` as consumer 1.
+async fn subscriber(server: &Server) -> Peer {
+    let mut peer = server.peer().await;
+    let client_id = Some("billing".into());
+    peer.request(ConnectionInfo { client_id, ..peer.introduction() }).await;
+    peer.session(1).await;
+    peer.request(durable(&peer, 1, "audit")).await;
+    peer
+}
+
+async fn publisher(server: &Server) -> Peer {
+    let mut peer = server.client().await;
+    peer.send_first(&topic("prices"), &[]).await;
+    peer
+}
+
+fn counters(dispatches: &[MessageDispatch]) -> Vec<i32> {
+    dispatches.iter().map(|dispatch| dispatch.redelivery_counter).collect()
+}
+
+#[tokio::test]
+async fn of_a_durable_consumer_that_is_closed_counts_what_is_up_to_its_last_message() {
+    type Last = fn(&[MessageDispatch]) -> i64;
+    let cases: [(&str, Last, [i32; 3]); 4] = [
+        ("the second", |dispatches| sequence_of(&dispatches[1]), [1, 1, 0]),
+        ("none", |_| -1, [0, 0, 0]),
+        ("one that is not known", |_| -2, [1, 0, 0]),
+        ("all of them", |_| i64::MAX, [1, 1, 1]),
+    ];
+    for (what, last, expected) in cases {
+        let server = Server::start().await;
+        let mut peer = subscriber(&server).await;
+        publisher(&server).await.send(&topic("prices"), &["1", "2", "3"]).await;
+        let dispatches = peer.dispatches(&["1", "2", "3"]).await;
+        let consumer = dispatches[0].consumer_id.clone();
+        peer.request(Peer::removal(consumer, last(&dispatches))).await;
+        // On the same connection, whose session is open still.
+        peer.request(durable(&peer, 2, "audit")).await;
+        assert_eq!(counters(&peer.dispatches(&["1", "2", "3"]).await), expected, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_durable_subscriber_did_not_acknowledge_comes_again_when_it_has_vanished() {
+    let server = Server::start().await;
+    let mut peer = subscriber(&server).await;
+    let mut publisher = publisher(&server).await;
+    publisher.send(&topic("prices"), &["1", "2", "3"]).await;
+    let dispatches = peer.dispatches(&["1", "2", "3"]).await;
+    peer.settle(&dispatches[0]).await;
+    drop((peer, dispatches));
+    publisher.send(&topic("prices"), &["4"]).await;
+    let mut peer = loop {
+        let mut peer = server.peer().await;
+        let client_id = Some("billing".into());
+        let id = peer.begin(ConnectionInfo { client_id, ..peer.introduction() }).await;
+        if matches!(peer.answer(id).await, Structure::Response(_)) {
+            break peer;
+        }
+    };
+    peer.session(1).await;
+    peer.request(durable(&peer, 1, "audit")).await;
+    assert_eq!(counters(&peer.dispatches(&["2", "3", "4"]).await), [1, 0, 0]);
+}
+
+#[tokio::test]
+async fn a_durable_consumer_that_was_opened_without_a_window_keeps_its_subscription_when_it_gets_one() {
+    let server = Server::start().await;
+    let mut peer = subscriber(&server).await;
+    let consumer = durable(&peer, 1, "audit").consumer_id;
+    peer.request(Peer::removal(consumer, -1)).await;
+    publisher(&server).await.send(&topic("prices"), &["1", "2"]).await;
+    let info = ConsumerInfo { prefetch_size: 0, ..durable(&peer, 2, "audit") };
+    let consumer_id = Some(info.consumer_id.clone());
+    peer.request(info).await;
+    assert!(peer.is_silent().await);
+    peer.tell(ConsumerControl { consumer_id, prefetch: 10, ..Default::default() }).await;
+    peer.dispatches(&["1", "2"]).await;
+}
+
+#[tokio::test]
+async fn a_durable_subscription_ends_when_nobody_has_it_and_then_is_not_there() {
+    let server = Server::start().await;
+    let mut peer = subscriber(&server).await;
+    let (class, words) = peer.refused(removal("audit", Some("billing"))).await;
+    assert_eq!(class, "javax.jms.JMSException");
+    let expected = "Durable consumer is in use for client: billing and subscriptionName: audit";
+    assert!(words.starts_with(expected), "{words}");
+    assert!(peer.refused(durable(&peer, 2, "audit")).await.1.starts_with(expected));
+    let consumer = durable(&peer, 1, "audit").consumer_id;
+    peer.request(Peer::removal(consumer, -1)).await;
+    let (_, words) = peer.refused(removal("audits", None)).await;
+    assert!(words.ends_with("subscriptionName: audits; did you mean `audit`?"), "{words}");
+    peer.request(removal("audit", Some("billing"))).await;
+    assert_eq!(peer.refused(removal("audit", None)).await.0, "javax.jms.InvalidDestinationException");
+}
