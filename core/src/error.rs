@@ -48,7 +48,7 @@ impl From<ProviderError> for Error {
             ProviderError::Unsupported(capability) => Self::Unsupported(capability),
             ProviderError::RolledBack { reason, .. } => Self::TransactionRolledBack { reason },
             error @ ProviderError::NoClientId { .. } => {
-                Self::IllegalState { operation: "create_durable_consumer", reason: error.to_string() }
+                Self::IllegalState { operation: "a durable subscription", reason: error.to_string() }
             }
             other => Self::Provider(other),
         }
@@ -56,6 +56,14 @@ impl From<ProviderError> for Error {
 }
 
 impl Error {
+    /// What a provider answered to `operation`.
+    pub(crate) fn during(operation: &'static str, error: ProviderError) -> Self {
+        match Self::from(error) {
+            Self::IllegalState { reason, .. } => Self::IllegalState { operation, reason },
+            other => other,
+        }
+    }
+
     pub(crate) fn closed(operation: &'static str, what: &str) -> Self {
         Self::IllegalState { operation, reason: format!("the {what} is closed") }
     }

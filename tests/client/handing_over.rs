@@ -1,89 +1,27 @@
 //! What the broker is told of a message that goes into the application's hands (decision 4).
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use async_trait::async_trait;
 use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
-use corriere_core::provider::{
-    Ack, Capabilities, Command, ConnectOptions, DeliverySink, Provider, ProviderConnection, ProviderError,
-    ProviderScheme, Receipt, provider_for,
-};
-use corriere_core::{
-    AcknowledgeMode, Clock, Connection, ConnectionFactory, DeliveryMode, Destination, Message, SendOptions,
-    Session,
-};
+use corriere_core::{DeliveryMode, Destination, Message, SendOptions};
 
+use crate::overheard::{self, Word, connect};
 use crate::support::{TestBroker, eventually, next, others_run, queue, see, within};
 
-inventory::submit! {
-    ProviderScheme { scheme: "overheard", open }
-}
-
-/// What was said to each broker over a connection that is listened to: the numbers of deliveries that were handed over
-/// (`+1`) and acknowledged (`-1`), and what the test noted in between.
-static OVERHEARD: Mutex<BTreeMap<String, Vec<String>>> = Mutex::new(BTreeMap::new());
-
 fn note(broker: &str, word: String) {
-    OVERHEARD.lock().unwrap().entry(broker.to_owned()).or_default().push(word);
+    overheard::note(broker, Word::Note(word));
 }
 
+/// The numbers of deliveries that were handed over (`+1`) and acknowledged (`-1`), and what the test noted in between.
 fn overheard(broker: &TestBroker) -> Vec<String> {
-    OVERHEARD.lock().unwrap().remove(broker.broker.name()).unwrap_or_default()
-}
-
-fn open(address: &str) -> Result<Arc<dyn Provider>, ProviderError> {
-    let broker = address.trim_start_matches('/').to_owned();
-    Ok(Arc::new(Overheard { broker, inner: provider_for("vm", address)? }))
-}
-
-#[derive(Debug)]
-struct Overheard<P: ?Sized> {
-    broker: String,
-    inner: Arc<P>,
-}
-
-#[async_trait]
-impl Provider for Overheard<dyn Provider> {
-    fn clock(&self) -> Clock {
-        self.inner.clock()
-    }
-
-    async fn connect(
-        &self,
-        options: ConnectOptions,
-        sink: Arc<dyn DeliverySink>,
-    ) -> Result<Arc<dyn ProviderConnection>, ProviderError> {
-        let inner = self.inner.connect(options, sink).await?;
-        Ok(Arc::new(Overheard { broker: self.broker.clone(), inner }))
-    }
-}
-
-impl ProviderConnection for Overheard<dyn ProviderConnection> {
-    fn capabilities(&self) -> Capabilities {
-        self.inner.capabilities()
-    }
-
-    fn submit(&self, command: Command) -> Receipt {
-        match &command {
-            Command::HandedOver { number, .. } => note(&self.broker, format!("+{number}")),
-            Command::Acknowledge(Ack { first, last, .. }) if first == last => {
-                note(&self.broker, format!("-{first}"));
-            }
-            Command::Acknowledge(Ack { first, last, .. }) => note(&self.broker, format!("-{first}..{last}")),
-            _ => {}
-        }
-        self.inner.submit(command)
-    }
-}
-
-/// A connection that is listened to.
-async fn connect(broker: &TestBroker, mode: AcknowledgeMode) -> (Connection, Session) {
-    let factory = ConnectionFactory::from_url(&format!("overheard://{}", broker.broker.name())).unwrap();
-    let connection = factory.create_connection().await.unwrap();
-    connection.start().unwrap();
-    let session = connection.create_session(mode).await.unwrap();
-    (connection, session)
+    let words = overheard::take(broker).into_iter().filter_map(|word| match word {
+        Word::HandedOver(number) => Some(format!("+{number}")),
+        Word::Acknowledged { first, last, .. } if first == last => Some(format!("-{first}")),
+        Word::Acknowledged { first, last, .. } => Some(format!("-{first}..{last}")),
+        Word::Note(word) => Some(word),
+        Word::Committed | Word::RolledBack | Word::Closed => None,
+    });
+    words.collect()
 }
 
 async fn send_unkept(broker: &TestBroker, destination: &Destination, count: usize) {

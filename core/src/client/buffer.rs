@@ -1,11 +1,12 @@
 //! Where deliveries wait for their consumers: the connection's sink and one buffer per consumer.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tokio::sync::Notify;
 
+use super::slow_consumer::{SlowConsumer, SlowConsumers};
 use crate::id::SubscriptionId;
 use crate::provider::{DeliverySink, Dispatch, Event, ProviderError};
 
@@ -16,6 +17,7 @@ pub(super) struct Sink {
     started: AtomicBool,
     lost: Mutex<Option<ProviderError>>,
     buffers: RwLock<HashMap<SubscriptionId, Arc<Buffer>>>,
+    slow_consumers: SlowConsumers,
 }
 
 impl Sink {
@@ -28,6 +30,10 @@ impl Sink {
         if started {
             self.each_buffer(Buffer::wake_all);
         }
+    }
+
+    pub(super) fn slow_consumers(&self) -> &SlowConsumers {
+        &self.slow_consumers
     }
 
     /// Why the provider ended the connection, if it did.
@@ -84,13 +90,21 @@ impl DeliverySink for Sink {
                     buffer.complete();
                 }
             }
+            Event::WindowChanged { subscription, prefetch } => {
+                let buffers = self.buffers.read().unwrap_or_else(PoisonError::into_inner);
+                // One that pulls has no window.
+                if let Some(buffer) = buffers.get(&subscription).filter(|buffer| buffer.prefetch() > 0) {
+                    buffer.set_prefetch(prefetch.max(1));
+                }
+            }
             Event::SlowConsumer { destination, unacknowledged, .. } => {
                 tracing::warn!(
                     %destination, unacknowledged,
                     "a consumer gets nothing more until messages that it has are acknowledged"
                 );
+                self.slow_consumers.tell(&SlowConsumer { destination, unacknowledged });
             }
-            Event::WindowChanged { .. } | Event::DestinationChanged { .. } => {}
+            Event::DestinationChanged { .. } => {}
         }
     }
 }
@@ -98,6 +112,8 @@ impl DeliverySink for Sink {
 /// What one consumer was sent and has not handed over yet.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
+    /// How many messages may be sent ahead to it; 0 for one that grants its credit by itself.
+    prefetch: AtomicU32,
     state: Mutex<BufferState>,
     changed: Notify,
 }
@@ -119,6 +135,20 @@ pub(super) enum End {
 }
 
 impl Buffer {
+    pub(super) fn new(prefetch: u32) -> Self {
+        Self { prefetch: AtomicU32::new(prefetch), ..Self::default() }
+    }
+
+    pub(super) fn prefetch(&self) -> u32 {
+        self.prefetch.load(Ordering::Acquire)
+    }
+
+    /// Takes another prefetch. Whoever waits is woken: what was put off until so many were there may be due now.
+    pub(super) fn set_prefetch(&self, prefetch: u32) {
+        self.prefetch.store(prefetch, Ordering::Release);
+        self.wake_all();
+    }
+
     /// Takes a delivery; true when it is the only one, of which somebody has to be told. Whoever waits beside it is told by
     /// [`Buffer::pop`].
     #[must_use]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::buffer::{Sink, lock};
 use super::session::SessionInner;
-use super::{AcknowledgeMode, ConnectionFactory, Session};
+use super::{AcknowledgeMode, ConnectionFactory, Session, SlowConsumer};
 use crate::error::Error;
 use crate::id::{ConnectionId, SessionId, TransactionId};
 use crate::provider::{
@@ -111,15 +111,25 @@ impl Connection {
         Ok(())
     }
 
-    /// Hands over nothing more until started again; what is buffered stays. Cheap. A listener that is at work is not
-    /// waited for, so this may be called from inside one.
+    /// Hands over nothing more until started again; what is buffered stays, and acknowledgements that were put off are told.
+    /// Cheap. A listener that is at work is not waited for, so this may be called from inside one.
     ///
     /// # Errors
     /// [`Error::IllegalState`] when closed.
     pub fn stop(&self) -> Result<(), Error> {
         self.inner.check_open("stop")?;
         self.inner.sink.set_started(false);
+        for session in self.inner.sessions() {
+            session.tell_acknowledged();
+        }
         Ok(())
+    }
+
+    /// Calls `hook` for each consumer of this connection that stands still by its own doing: all that its window lets through
+    /// was handed to it, it has acknowledged none of that, and more waits. Once, until the consumer has had room again. It
+    /// is called on the provider's thread, so it must neither block nor wait; another hook takes its place.
+    pub fn on_slow_consumer(&self, hook: impl Fn(&SlowConsumer) + Send + Sync + 'static) {
+        self.inner.sink.slow_consumers().set(hook);
     }
 
     /// Makes a session. Dropping the future leaves none behind.
@@ -195,6 +205,10 @@ impl ConnectionInner {
             Err(error) if !error.ends_connection() => Err(error.into()),
             Ok(_) | Err(_) => Ok(()),
         }
+    }
+
+    fn sessions(&self) -> Vec<Arc<SessionInner>> {
+        lock(&self.sessions).values().filter_map(Weak::upgrade).collect()
     }
 
     pub(super) fn forget_session(&self, session: SessionId) {

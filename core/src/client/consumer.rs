@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 
 use super::buffer::{Buffer, End, lock};
 use super::listener::{self, ListenerFailure};
-use super::session::SessionInner;
+use super::session::{SessionInner, confirm_all};
 use super::{AcknowledgeMode, Delivery, Session};
 use crate::error::Error;
 use crate::id::SubscriptionId;
@@ -59,9 +59,10 @@ impl Consumer {
         &self.session
     }
 
-    /// Waits for a message as long as it takes; `None` when the consumer is closed meanwhile. In AUTO the message is
+    /// Waits for a message as long as it takes; `None` when the consumer is closed meanwhile. In AUTO and `DUPS_OK` the message is
     /// acknowledged as it is returned: what the caller does with it then is the caller's risk (Jakarta Messaging 3.1,
-    /// section 6.2.10). Dropping the future neither loses nor counts a message.
+    /// section 6.2.10). Where acknowledgements are put off, by `DUPS_OK` on a topic or `jms.optimizeAcknowledge`, it may come
+    /// again if the process dies before the provider was told of them. Dropping the future neither loses nor counts a message.
     ///
     /// # Errors
     /// [`Error::IllegalState`] when closed or when a message listener is set; the connection's end.
@@ -113,9 +114,12 @@ impl Consumer {
     }
 
     /// Calls `listener` for each message from now on, one at a time over all listeners of the session; receive is an
-    /// error after that. AUTO acknowledges when it returned `Ok` and gives the message back on `Err` or a panic; in
-    /// CLIENT and TRANSACTED an unsuccessful message stays unsettled until the session is recovered, rolled back or
-    /// closed.
+    /// error after that.
+    ///
+    /// When it returned `Ok`, AUTO and `DUPS_OK` acknowledge the message; in the other modes that is the application's to do. On
+    /// `Err` or a panic, AUTO, `DUPS_OK` and INDIVIDUAL give the message back, and no other: what the listener had acknowledged
+    /// stays so, and so does what it left unacknowledged before (ActiveMQ gives back all of that in INDIVIDUAL). In
+    /// CLIENT and TRANSACTED an unsuccessful message stays unsettled until the session is recovered, rolled back or closed.
     ///
     /// # Errors
     /// [`Error::IllegalState`] when closed, when a listener is set already, when the prefetch is 0, or outside a tokio
@@ -127,9 +131,7 @@ impl Consumer {
     {
         const OPERATION: &str = "set_message_listener";
         self.session.inner().check_open(OPERATION)?;
-        if let Some(End::Closed) = self.receiver.buffer.ended() {
-            return Err(Error::closed(OPERATION, "consumer"));
-        }
+        self.check_open(OPERATION)?;
         let refuse =
             |reason: &str| Err(Error::IllegalState { operation: OPERATION, reason: reason.to_owned() });
         if self.receiver.pull.is_some() {
@@ -143,6 +145,71 @@ impl Consumer {
         }
         runtime.spawn(listener::run(self.session.downgrade(), self.receiver.clone(), listener));
         Ok(())
+    }
+
+    /// Acknowledges everything that this consumer received and nothing that others of its session did.
+    ///
+    /// So in CLIENT and INDIVIDUAL. In AUTO and `DUPS_OK`, where a message is acknowledged without the application's doing, it
+    /// tells the provider of acknowledgements that were put off. In a transacted session it does nothing, as the commit
+    /// acknowledges. It has taken effect when this returns; dropping the future, once it was polled, does not withdraw it.
+    ///
+    /// # Errors
+    /// [`Error::IllegalState`] when closed; what a closed consumer received is [`Session::acknowledge`]'s.
+    pub async fn acknowledge(&self) -> Result<(), Error> {
+        const OPERATION: &str = "acknowledge";
+        let session = self.session.inner();
+        session.check_usable(OPERATION)?;
+        self.check_open(OPERATION)?;
+        let subscription = self.receiver.subscription;
+        confirm_all(match session.mode() {
+            AcknowledgeMode::Client | AcknowledgeMode::Individual => session.settle_received(subscription),
+            AcknowledgeMode::Auto | AcknowledgeMode::DupsOk => session.tell_acknowledged_of(subscription),
+            AcknowledgeMode::Transacted => Vec::new(),
+        })
+        .await
+    }
+
+    /// How many messages may be sent ahead to it; 0 when each is fetched as it is asked for. A policy of the broker may have
+    /// changed it where nobody chose it.
+    #[must_use]
+    pub fn prefetch(&self) -> u32 {
+        self.receiver.buffer.prefetch()
+    }
+
+    /// Changes how many messages may be sent ahead to it. What is under way beyond a smaller window stays with it. What the
+    /// window lets through at this moment is in the buffer when this returns; dropping the future does not withdraw it.
+    ///
+    /// # Errors
+    /// [`Error::IllegalState`] when closed, for 0, and for a consumer that was made with a prefetch of 0: one of them has a
+    /// window and the other fetches each message, and neither becomes the other.
+    pub async fn set_prefetch(&self, prefetch: u32) -> Result<(), Error> {
+        const OPERATION: &str = "set_prefetch";
+        let session = self.session.inner();
+        session.check_open(OPERATION)?;
+        self.check_open(OPERATION)?;
+        let refuse = |reason: String| Err(Error::IllegalState { operation: OPERATION, reason });
+        if self.receiver.pull.is_some() {
+            return refuse(format!(
+                "the consumer was made with the prefetch 0, so it fetches each message when it is asked for; close it and make \
+                 one with the prefetch {prefetch}"
+            ));
+        }
+        if prefetch == 0 {
+            return refuse(
+                "with the prefetch 0 a consumer fetches each message when it is asked for, which is for its whole life; close \
+                 this one and make one with the prefetch 0, or expect 1 or more"
+                    .to_owned(),
+            );
+        }
+        session.change_window(self.receiver.subscription, prefetch).await?;
+        Ok(())
+    }
+
+    fn check_open(&self, operation: &'static str) -> Result<(), Error> {
+        match self.receiver.buffer.ended() {
+            Some(End::Closed) => Err(Error::closed(operation, "consumer")),
+            _ => Ok(()),
+        }
     }
 
     /// Whether it, its session or its connection was closed.
@@ -192,9 +259,7 @@ impl Consumer {
                 reason: "the consumer has a message listener, which gets its messages".to_owned(),
             });
         }
-        if let Some(End::Closed) = self.receiver.buffer.ended() {
-            return Err(Error::closed(operation, "consumer"));
-        }
+        self.check_open(operation)?;
         match self.receiver.next(self.session.inner(), settles, wait).await {
             Ok(delivery) => Ok(delivery),
             Err(End::Closed) => Ok(None),
@@ -394,7 +459,11 @@ impl Receiver {
                     return false;
                 }
                 None if is_started && self.buffer.len() > 0 => return true,
-                None => {}
+                None => {
+                    if let Some(session) = session.upgrade() {
+                        session.begin_waiting(self.subscription);
+                    }
+                }
             }
             tokio::select! {
                 () = changed => {}

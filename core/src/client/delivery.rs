@@ -11,7 +11,7 @@ use crate::provider::{AckKind, Cause, Dispatch};
 
 /// A received message and the handle to settle it. Clones are the same delivery.
 ///
-/// Dropping it settles nothing: in CLIENT and TRANSACTED the message returns when its session is closed, recovered or
+/// Dropping it settles nothing: in CLIENT, INDIVIDUAL and TRANSACTED the message returns when its session is closed, recovered or
 /// rolled back. A delivery keeps its session open.
 #[derive(Clone, Debug)]
 pub struct Delivery {
@@ -97,9 +97,13 @@ impl Delivery {
         !self.session.inner().is_unsettled(self.subscription, self.number)
     }
 
-    /// Acknowledges it; does nothing to it when it is settled already. In CLIENT that takes in all that its session
-    /// received before the call, unless the delivery came from a listener container ([`Delivery::into_single`]); in a
-    /// transacted session it does nothing, as the commit settles. Dropping the future does not withdraw it.
+    /// Acknowledges it; does nothing to it when it is settled already.
+    ///
+    /// In CLIENT that takes in all that its session received before the call, as [`Session::acknowledge`] does, unless the
+    /// delivery came from a listener container ([`Delivery::into_single`]). In INDIVIDUAL it is this one and no other. In AUTO
+    /// and `DUPS_OK`, where [`Consumer::take`](super::Consumer::take) leaves it to be acknowledged, it is this one, which a consumer that
+    /// puts acknowledgements off tells the provider later. In a transacted session it does nothing, as the commit settles.
+    /// Otherwise it has taken effect when this returns; dropping the future, once it was polled, does not withdraw it.
     ///
     /// # Errors
     /// [`Error::IllegalState`] when the session is closed (the message comes again).
@@ -109,10 +113,14 @@ impl Delivery {
         match session.mode() {
             AcknowledgeMode::Transacted => Ok(()),
             AcknowledgeMode::Client if !self.is_single => self.session.acknowledge().await,
-            AcknowledgeMode::Client
-            | AcknowledgeMode::Auto
-            | AcknowledgeMode::DupsOk
-            | AcknowledgeMode::Individual => self.settle(AckKind::Standard).await,
+            AcknowledgeMode::Individual => self.settle(AckKind::Individual).await,
+            AcknowledgeMode::Client => self.settle(AckKind::Standard).await,
+            AcknowledgeMode::Auto | AcknowledgeMode::DupsOk => {
+                if let Some(receipt) = session.settle_by_itself(self.subscription, self.number) {
+                    receipt.await?;
+                }
+                Ok(())
+            }
         }
     }
 
@@ -133,8 +141,8 @@ impl Delivery {
         }
     }
 
-    /// Acknowledges it in a session that does so for each by itself, and does not wait until that is written. If the
-    /// process dies at once, the message comes again.
+    /// Acknowledges it in a session that does so by itself, and does not wait until that is written. If the process dies at
+    /// once, the message comes again.
     pub(super) fn acknowledge_unawaited(&self) -> Result<(), Error> {
         let session = self.session.inner();
         session.check_usable("acknowledge")?;

@@ -64,14 +64,18 @@ where
         Ok(Err(error)) => Some(error.to_string()),
         Err(panic) => Some(format!("the listener panicked: {panic}")),
     };
-    let acknowledges = delivery.session().mode() == AcknowledgeMode::Auto;
+    let (acknowledges, gives_back) = match delivery.session().mode() {
+        AcknowledgeMode::Auto | AcknowledgeMode::DupsOk => (true, true),
+        AcknowledgeMode::Individual => (false, true),
+        AcknowledgeMode::Client | AcknowledgeMode::Transacted => (false, false),
+    };
     let settled = match failure {
         // Nobody waits for it but the next message.
         None if acknowledges => delivery.acknowledge_unawaited(),
         None => Ok(()),
         Some(failure) => {
             tracing::error!(message_id = ?delivery.headers().message_id, failure, "a message listener failed");
-            if acknowledges {
+            if gives_back {
                 delivery.release(Release::Redeliver { delay: None, cause: Cause::failure(failure) }).await
             } else {
                 Ok(())

@@ -10,6 +10,7 @@ mod handler;
 mod listener;
 mod producer;
 mod session;
+mod slow_consumer;
 mod temporary;
 mod url;
 
@@ -22,6 +23,7 @@ pub use handler::{with_session, with_session_sync};
 pub use listener::ListenerFailure;
 pub use producer::{Producer, SendOptions};
 pub use session::{AcknowledgeMode, ConsumerOptions, Session};
+pub use slow_consumer::SlowConsumer;
 pub use temporary::TemporaryDestination;
 pub use url::UrlError;
 

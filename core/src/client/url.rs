@@ -32,7 +32,12 @@ pub(super) struct Options {
     pub(super) password: Option<Password>,
     pub(super) queue_prefetch: Option<u32>,
     pub(super) topic_prefetch: Option<u32>,
+    pub(super) durable_prefetch: Option<u32>,
+    pub(super) browser_prefetch: Option<u32>,
     pub(super) bounded_extension: Option<bool>,
+    pub(super) optimize_acknowledge: bool,
+    pub(super) optimize_timeout: Option<Duration>,
+    pub(super) optimize_interval: Option<Duration>,
     pub(super) send_timeout: Option<Duration>,
     pub(super) unstarted_warning: Option<Duration>,
     /// What the options of the policy, and `jms.nonBlockingRedelivery`, say; the broker's policy fills the rest.
@@ -105,11 +110,21 @@ const OPTIONS: &[UrlOption<Options>] = &[
         set: |options, value| prefetch(value).map(|prefetch| options.topic_prefetch = Some(prefetch)),
     },
     UrlOption {
+        name: "jms.prefetchPolicy.durableTopicPrefetch",
+        set: |options, value| prefetch(value).map(|prefetch| options.durable_prefetch = Some(prefetch)),
+    },
+    UrlOption {
+        name: "jms.prefetchPolicy.queueBrowserPrefetch",
+        set: |options, value| prefetch(value).map(|prefetch| options.browser_prefetch = Some(prefetch)),
+    },
+    UrlOption {
         name: "jms.prefetchPolicy.all",
         set: |options, value| {
             let prefetch = prefetch(value)?;
             options.queue_prefetch = Some(prefetch);
             options.topic_prefetch = Some(prefetch);
+            options.durable_prefetch = Some(prefetch);
+            options.browser_prefetch = Some(prefetch);
             Ok(())
         },
     },
@@ -117,6 +132,18 @@ const OPTIONS: &[UrlOption<Options>] = &[
     UrlOption {
         name: "jms.prefetchPolicy.boundedExtension",
         set: |options, value| flag(value).map(|flag| options.bounded_extension = Some(flag)),
+    },
+    UrlOption {
+        name: "jms.optimizeAcknowledge",
+        set: |options, value| flag(value).map(|flag| options.optimize_acknowledge = flag),
+    },
+    UrlOption {
+        name: "jms.optimizeAcknowledgeTimeOut",
+        set: |options, value| milliseconds(value).map(|time| options.optimize_timeout = Some(time)),
+    },
+    UrlOption {
+        name: "jms.optimizedAckScheduledAckInterval",
+        set: |options, value| milliseconds(value).map(|time| options.optimize_interval = Some(time)),
     },
     UrlOption {
         name: "jms.redeliveryPolicy.maximumRedeliveries",

@@ -2,8 +2,10 @@
 
 mod closing;
 mod opening;
+mod putting_off;
 mod sending;
 mod settlement;
+mod timing;
 mod transaction;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -137,22 +139,29 @@ impl Session {
         self.inner.send(&identity, destination, message, options).await
     }
 
-    /// Acknowledges everything that this session's consumers have received (CLIENT; in other modes it does nothing).
-    /// The acknowledgement has taken effect when this returns; dropping the future does not withdraw it.
+    /// Acknowledges everything that this session's consumers have received, those that are closed by now included.
+    ///
+    /// So in CLIENT and INDIVIDUAL. In AUTO and `DUPS_OK`, where a message is acknowledged without the application's doing, it
+    /// tells the provider of acknowledgements that were put off. In a transacted session it does nothing, as the commit
+    /// acknowledges. It has taken effect when this returns; dropping the future, once it was polled, does not withdraw it.
     ///
     /// # Errors
     /// [`Error::IllegalState`] when closed.
     pub async fn acknowledge(&self) -> Result<(), Error> {
         self.inner.check_usable("acknowledge")?;
-        if self.inner.mode == AcknowledgeMode::Client {
-            let receipts = self.inner.settle_all(&AckKind::Standard, None);
-            confirm_all(receipts).await?;
-        }
-        Ok(())
+        confirm_all(match self.inner.mode {
+            AcknowledgeMode::Client | AcknowledgeMode::Individual => {
+                self.inner.settle_all(&AckKind::Standard, None)
+            }
+            AcknowledgeMode::Auto | AcknowledgeMode::DupsOk => self.inner.tell_acknowledged(),
+            AcknowledgeMode::Transacted => Vec::new(),
+        })
+        .await
     }
 
-    /// Gives back everything received and not acknowledged, to be delivered again after the redelivery delay. Dropping
-    /// the future does not withdraw it.
+    /// Gives back everything received and not acknowledged, to be delivered again after the redelivery delay. What AUTO and
+    /// `DUPS_OK` have acknowledged stays so, also where the provider was not told of it yet. From inside a listener it gives
+    /// back the message at hand too. Dropping the future, once it was polled, does not withdraw it.
     ///
     /// # Errors
     /// [`Error::IllegalState`] when closed or transacted.
@@ -164,8 +173,10 @@ impl Session {
                 reason: "the session is transacted; roll back instead".to_owned(),
             });
         }
+        let mut receipts = self.inner.tell_acknowledged();
         let cause = Cause::failure("the session was recovered");
-        confirm_all(self.inner.settle_all(&AckKind::Redelivered { delay: None, cause }, None)).await
+        receipts.extend(self.inner.settle_all(&AckKind::Redelivered { delay: None, cause }, None));
+        confirm_all(receipts).await
     }
 
     /// Commits what was sent and received since the last commit or rollback. Dropped while it waits, the outcome is
@@ -205,7 +216,7 @@ impl Session {
     }
 }
 
-async fn confirm_all(receipts: Vec<Receipt>) -> Result<(), Error> {
+pub(super) async fn confirm_all(receipts: Vec<Receipt>) -> Result<(), Error> {
     for receipt in receipts {
         receipt.await?;
     }

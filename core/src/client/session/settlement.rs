@@ -4,27 +4,50 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::super::buffer::{Buffer, End, lock};
+use super::putting_off::Timer;
+use super::timing::{Lazily, Timing};
 use super::{SessionInner, SessionState};
 use crate::id::{SubscriptionId, TransactionId};
-use crate::provider::{Ack, AckKind, Command, Dispatch, Receipt};
+use crate::provider::{Ack, AckKind, Command, Dispatch, ProviderError, Receipt};
+use crate::time::Timestamp;
 
 /// What a subscription handed to the application.
 #[derive(Debug)]
 pub(super) struct HandedOver {
     buffer: Arc<Buffer>,
+    timing: Timing,
     is_open: bool,
     /// The number of the last one; 0 before the first.
     last: u64,
-    unsettled: BTreeSet<u64>,
+    pub(super) unsettled: BTreeSet<u64>,
     /// How many were handed over since the provider was told.
     unreported: u64,
-    /// The provider is told after so many at the latest; `None` where that would not widen any window.
-    report_after: Option<u64>,
+    /// Settled for the application; the provider is told later, of many at once.
+    pub(super) acknowledged: BTreeSet<u64>,
+    /// When it was last told of such.
+    pub(super) told_at: Timestamp,
+    /// Tells of them, where that was asked for.
+    pub(super) timer: Option<Timer>,
 }
 
 impl HandedOver {
-    pub(super) fn nothing(buffer: Arc<Buffer>, report_after: Option<u64>) -> Self {
-        Self { buffer, is_open: true, last: 0, unsettled: BTreeSet::new(), unreported: 0, report_after }
+    pub(super) fn nothing(buffer: Arc<Buffer>, timing: Timing, now: Timestamp) -> Self {
+        Self {
+            buffer,
+            timing,
+            is_open: true,
+            last: 0,
+            unsettled: BTreeSet::new(),
+            unreported: 0,
+            acknowledged: BTreeSet::new(),
+            told_at: now,
+            timer: None,
+        }
+    }
+
+    /// How its acknowledgements are put off, if they are; those of a closed consumer are not.
+    pub(super) fn lazily(&self) -> Option<Lazily> {
+        self.timing.lazily(self.buffer.prefetch()).filter(|_| self.is_open)
     }
 
     /// Hands over nothing more.
@@ -34,15 +57,24 @@ impl HandedOver {
 
     /// Notes a delivery that the application has from now on. Says whether the provider is to be told at once: of each
     /// persistent message, as it must count if the process dies, and of others now and then, for the window's sake.
-    fn note(&mut self, number: u64, is_persistent: bool) -> bool {
-        self.last = number;
-        self.unsettled.insert(number);
+    ///
+    /// Where acknowledgements are put off, a word on each message would be as much as its acknowledgement. There the provider is
+    /// told of those that it has marked, which costs it no more than a note.
+    fn note(&mut self, dispatch: &Dispatch) -> bool {
+        self.last = dispatch.number;
         self.unreported += 1;
-        let is_due = is_persistent || self.report_after.is_some_and(|after| self.unreported >= after);
+        let counts = dispatch.message.headers().is_persistent()
+            && (dispatch.mark.is_some() || self.lazily().is_none());
+        let is_due = counts || self.is_report_due();
         if is_due {
             self.unreported = 0;
         }
         is_due
+    }
+
+    fn is_report_due(&self) -> bool {
+        let after = self.timing.report_after(self.buffer.prefetch());
+        after.is_some_and(|after| self.unreported >= after)
     }
 }
 
@@ -61,9 +93,11 @@ impl SessionInner {
         let Some(handed_over) = subscriptions.get_mut(&subscription).filter(|_| self.is_open()) else {
             return Err(End::Closed);
         };
+        self.make_room(subscription, handed_over);
         let mut expired = 0;
         let dispatch = loop {
             let Some(dispatch) = buffer.pop()? else {
+                self.tell_idle(subscription, handed_over);
                 return Ok((None, expired));
             };
             let expiration = dispatch.message.headers().expiration;
@@ -71,20 +105,35 @@ impl SessionInner {
                 break dispatch;
             }
             expired += 1;
+            drop(self.tell_of(subscription, handed_over));
             drop(self.acknowledge(subscription, dispatch.number, dispatch.number, AckKind::Expired, None));
         };
         let number = dispatch.number;
-        if settles {
+        let lazily = handed_over.lazily();
+        if settles && lazily.is_none() {
             handed_over.last = number;
             drop(self.acknowledge(subscription, number, number, AckKind::Standard, None));
-        } else {
+            return Ok((Some(dispatch), expired));
+        }
+        let is_due = handed_over.note(&dispatch);
+        if !settles {
+            handed_over.unsettled.insert(number);
             unsettled.insert(subscription);
-            if handed_over.note(number, dispatch.message.headers().is_persistent()) {
-                let mark = dispatch.mark;
-                self.connection.tell(Command::HandedOver { subscription, number, mark });
-            }
+        }
+        let is_told = settles && self.put_off(subscription, handed_over, number);
+        if is_due && !is_told {
+            self.connection.tell(Command::HandedOver { subscription, number, mark: dispatch.mark });
         }
         Ok((Some(dispatch), expired))
+    }
+
+    /// Tells the provider what it does not know and what would keep it from sending more.
+    pub(super) fn make_room(&self, subscription: SubscriptionId, handed_over: &mut HandedOver) {
+        if handed_over.is_report_due() {
+            handed_over.unreported = 0;
+            self.connection.tell(Command::HandedOver { subscription, number: handed_over.last, mark: None });
+        }
+        self.tell_if_full(subscription, handed_over);
     }
 
     /// Whether a delivery was handed over and nothing was said of it yet.
@@ -126,9 +175,26 @@ impl SessionInner {
         self.settle_number(&mut lock(&self.state), subscription, number, kind)
     }
 
-    /// Acknowledges one delivery, of which nobody waits until it is safe; nothing when something was said of it before.
+    /// Acknowledges one delivery as its session does that by itself: at once, or with others, as its consumer puts
+    /// acknowledgements off. `None` when it was put off, and when something was said of it before.
+    pub(in crate::client) fn settle_by_itself(
+        &self,
+        subscription: SubscriptionId,
+        number: u64,
+    ) -> Option<Receipt> {
+        let state = &mut *lock(&self.state);
+        if self.is_put_off(state, subscription, number) {
+            return None;
+        }
+        self.settle_number(state, subscription, number, AckKind::Standard)
+    }
+
+    /// As [`SessionInner::settle_by_itself`], of which nobody waits until it is safe.
     pub(in crate::client) fn settle_unawaited(&self, subscription: SubscriptionId, number: u64) {
         let state = &mut *lock(&self.state);
+        if self.is_put_off(state, subscription, number) {
+            return;
+        }
         let Some(handed_over) = state.subscriptions.get_mut(&subscription) else { return };
         if handed_over.unsettled.remove(&number) {
             let (kind, transaction) = (AckKind::Standard, None);
@@ -149,6 +215,7 @@ impl SessionInner {
         if !handed_over.unsettled.remove(&number) {
             return None;
         }
+        drop(self.tell_of(subscription, handed_over));
         if matches!(kind, AckKind::Redelivered { .. }) {
             self.recall(subscription, handed_over, number);
         }
@@ -172,10 +239,22 @@ impl SessionInner {
         kind: &AckKind,
         transaction: Option<&TransactionId>,
     ) -> (Vec<Receipt>, Vec<(SubscriptionId, u64, u64)>) {
+        let subscriptions = std::mem::take(&mut state.unsettled);
+        self.settle_ranges_of(state, subscriptions, kind, transaction)
+    }
+
+    fn settle_ranges_of(
+        &self,
+        state: &mut SessionState,
+        subscriptions: impl IntoIterator<Item = SubscriptionId>,
+        kind: &AckKind,
+        transaction: Option<&TransactionId>,
+    ) -> (Vec<Receipt>, Vec<(SubscriptionId, u64, u64)>) {
         let mut receipts = Vec::new();
         let mut ranges = Vec::new();
-        for subscription in std::mem::take(&mut state.unsettled) {
+        for subscription in subscriptions {
             let Some(handed_over) = state.subscriptions.get_mut(&subscription) else { continue };
+            receipts.extend(self.tell_of(subscription, handed_over));
             let numbers = std::mem::take(&mut handed_over.unsettled);
             if let (Some(first), Some(last)) = (numbers.first().copied(), numbers.last().copied()) {
                 if matches!(kind, AckKind::Redelivered { .. }) {
@@ -200,6 +279,25 @@ impl SessionInner {
         (receipts, ranges)
     }
 
+    /// Acknowledges everything that one consumer handed over and that is not settled.
+    pub(in crate::client) fn settle_received(&self, subscription: SubscriptionId) -> Vec<Receipt> {
+        let state = &mut *lock(&self.state);
+        self.settle_ranges_of(state, [subscription], &AckKind::Standard, None).0
+    }
+
+    /// Gives a consumer another prefetch.
+    pub(in crate::client) fn change_window(&self, subscription: SubscriptionId, prefetch: u32) -> Receipt {
+        let state = &mut *lock(&self.state);
+        let Some(handed_over) = state.subscriptions.get_mut(&subscription) else {
+            return Receipt::ready(Err(ProviderError::Unknown { what: format!("{subscription:?}") }));
+        };
+        handed_over.buffer.set_prefetch(prefetch);
+        // What was put off until there were more of it may be enough to fill a smaller window.
+        self.make_room(subscription, handed_over);
+        let extension = handed_over.timing.extension(prefetch);
+        self.connection.submit(Command::ChangeWindow { subscription, prefetch, extension })
+    }
+
     /// Closes one consumer. What it handed over stays the session's to settle.
     pub(in crate::client) fn close_subscription(&self, subscription: SubscriptionId) -> Option<Receipt> {
         let mut state = lock(&self.state);
@@ -207,6 +305,8 @@ impl SessionInner {
         if !std::mem::take(&mut handed_over.is_open) {
             return None;
         }
+        handed_over.timer = None;
+        drop(self.tell_of(subscription, handed_over));
         handed_over.buffer.end(End::Closed);
         self.connection.sink().remove(subscription);
         let last_handed_over = handed_over.last;
