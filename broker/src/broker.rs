@@ -16,6 +16,7 @@ use crate::edge::Edge;
 use crate::registry;
 use crate::settings::Settings;
 use crate::store::{MessageStore, Totals};
+use crate::subscriptions::DurableSubscription;
 
 /// A running broker, reachable in this process as `vm://<name>`. Clones are the same broker; it stops when
 /// [`Broker::stop`] is called or the last clone and connection are gone.
@@ -82,6 +83,12 @@ impl Broker {
     #[must_use]
     pub fn destinations(&self) -> Vec<Destination> {
         self.0.query(crate::machine::Machine::destinations)
+    }
+
+    /// All durable subscriptions, in the order of their client ids and names.
+    #[must_use]
+    pub fn durable_subscriptions(&self) -> Vec<DurableSubscription> {
+        self.0.query(crate::machine::Machine::durable_subscriptions)
     }
 
     /// Bytes of messages in memory.

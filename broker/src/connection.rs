@@ -28,6 +28,7 @@ impl ProviderConnection for VmConnection {
             Capability::IndividualAcknowledge,
             Capability::DupsOkAcknowledge,
             Capability::DistributedTransactions,
+            Capability::DurableSubscriptions,
             Capability::Browse,
             Capability::TemporaryDestinations,
             Capability::Events,

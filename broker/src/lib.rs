@@ -12,8 +12,10 @@ pub mod machine;
 mod registry;
 mod settings;
 pub mod store;
+mod subscriptions;
 
 pub use broker::{Broker, StartError};
 pub use browse::Browse;
 pub use counts::Counts;
 pub use settings::{DeadLetters, Settings};
+pub use subscriptions::DurableSubscription;

@@ -134,6 +134,7 @@ async fn what_is_not_known_or_settled_already_is_passed_over() {
     peer.request(unknown).await;
     let mut unknown = Peer::ack(AckType::Standard, &dispatches[2], &dispatches[2], None);
     unknown.last_message_id.as_mut().unwrap().producer_sequence_id = 99;
+    unknown.first_message_id.clone_from(&unknown.last_message_id);
     peer.request(unknown).await;
     peer.request(MessageAck { consumer_id: dispatches[0].consumer_id.clone(), ..Default::default() }).await;
     drop(peer);

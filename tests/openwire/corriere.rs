@@ -76,7 +76,7 @@ async fn the_terms_of_a_consumer_bound_its_window_and_its_redelivery() {
     let mut peer = corriere(&server).await;
     peer.send_first(&orders, &["one", "two", "three", "four"]).await;
     let redelivery = RedeliveryOverrides { maximum_redeliveries: Some(Some(0)), ..Default::default() };
-    let terms = ConsumerTerms { extension: Some(1), redelivery };
+    let terms = ConsumerTerms { extension: Some(1), redelivery, ..Default::default() };
     let info = peer.consumer_info((1, 1), &orders, 1);
     peer.request(ConsumerInfo { additional_predicate: Some(terms.to_structure()), ..info.clone() }).await;
     let one = peer.dispatches(&["one"]).await.remove(0);

@@ -62,7 +62,7 @@ async fn what_a_consumer_cannot_have_is_refused_by_name() {
         (
             ConsumerInfo { subscription_name: Some("s".into()), ..plain.clone() },
             "javax.jms.JMSException",
-            "durable subscriptions are not offered yet; the consumer is for `s`",
+            "durable subscriptions are not offered; the consumer is for `s`",
         ),
         (
             ConsumerInfo { exclusive: true, ..plain.clone() },
@@ -168,7 +168,7 @@ async fn that_commands_are_refused_is_said_once_for_each_kind_in_the_log() {
         let unsubscribe =
             wire::RemoveSubscriptionInfo { subscription_name: Some("audit".into()), ..Default::default() };
         let (_, message) = peer.refused(unsubscribe).await;
-        assert_eq!(message, "there is no subscription `audit`: durable subscriptions are not offered yet");
+        assert_eq!(message, "there is no subscription `audit`: durable subscriptions are not offered");
     }
     let logged = logged_of(address);
     let [xa, unsubscribe] = logged.as_slice() else { panic!("{logged:?}") };

@@ -332,7 +332,7 @@ impl Peer {
         found
     }
 
-    /// Acknowledges a range.
+    /// Acknowledges a range of a consumer that has the connection's deliveries to itself.
     pub(crate) fn ack(
         kind: AckType,
         first: &MessageDispatch,
@@ -346,7 +346,7 @@ impl Peer {
             ack_type: kind,
             first_message_id: Some(id_of(first)),
             last_message_id: Some(id_of(last)),
-            message_count: 1,
+            message_count: i32::try_from(sequence_of(last) - sequence_of(first) + 1).unwrap(),
             ..Default::default()
         }
     }

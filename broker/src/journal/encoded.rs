@@ -98,7 +98,10 @@ impl Encoded {
         self.changes().all(|change| {
             matches!(
                 change,
-                Change::Remove { transaction: None, .. } | Change::DeliveryState { .. } | Change::Rollback(_)
+                Change::Remove { transaction: None, .. }
+                    | Change::RemoveSubscription(_)
+                    | Change::DeliveryState { .. }
+                    | Change::Rollback(_)
             )
         })
     }
@@ -141,7 +144,10 @@ impl Encoded {
 }
 
 fn is_send(operation: &StoreOperation) -> bool {
-    matches!(operation, StoreOperation::Append { arrival: Arrival::Sent, .. })
+    matches!(
+        operation,
+        StoreOperation::Append { arrival: Arrival::Sent, .. } | StoreOperation::Publish { .. }
+    )
 }
 
 fn too_large(why: &str) -> StoreError {

@@ -172,7 +172,7 @@ impl Ledger {
     ) -> Result<Arc<Message>, StoreError> {
         let gone = StoreError::NotKept { stored };
         let Some(reference) = found else { return Err(gone) };
-        let read = || read_message(segments, reference.lsn, reference.length, stored, reference.large);
+        let read = || read_message(segments, stored, &reference);
         let mut message = read();
         while may_wait && matches!(message, Err(StoreError::Full { .. })) && self.pause() {
             message = read();

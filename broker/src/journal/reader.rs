@@ -7,27 +7,37 @@ use std::sync::Arc;
 use bytes::Bytes;
 use corriere_core::Message;
 
+use super::change::Appended;
 use super::error::advice;
 use super::fields::Fault;
-use super::lsn::Lsn;
+use super::index::Reference;
 use super::record::{StoredMessage, record_at};
 use super::segments::Segments;
 use crate::files::is_out_of_handles;
 use crate::store::{StoreError, StoredId};
 
-/// Reads the message `stored`, whose record of `length` bytes begins at `lsn`; `large` is the length of the file that has
-/// its rest, where there is one.
+/// Reads the message `stored` back, which is where this reference says.
 ///
 /// # Errors
 /// What was read is not that record ([`StoreError::Damaged`]), or it could not be read; [`StoreError::Full`] when too many
 /// files are open for that now.
 pub(crate) fn read_message(
     segments: &Segments,
-    lsn: Lsn,
-    length: u32,
     stored: StoredId,
-    large: Option<u64>,
+    reference: &Reference,
 ) -> Result<Arc<Message>, StoreError> {
+    read_appended(segments, stored, reference).map(|(_, message)| message)
+}
+
+/// The same with what else the record says of it.
+///
+/// # Errors
+/// As [`read_message`].
+pub(crate) fn read_appended(
+    segments: &Segments,
+    stored: StoredId,
+    &Reference { lsn, length, large, .. }: &Reference,
+) -> Result<(Appended, Arc<Message>), StoreError> {
     let segment = segments.locate(lsn).map_err(|missing| StoreError::Damaged {
         place: missing.display().to_string(),
         reason: format!("it is missing, and has message {} at {lsn}", stored.0),
@@ -44,12 +54,17 @@ pub(crate) fn read_message(
     let mut bytes = Bytes::from(bytes);
     bytes.truncate(record);
     let message = StoredMessage::read(&bytes).map_err(|fault| unreadable(fault.into()))?;
-    if message.appended.stored != stored || message.appended.large != large {
+    if !message.appended.is_named(stored) || message.appended.large != large {
         return Err(unreadable("the record is that of another message".into()));
     }
-    let message = message.message(|length| read_large(segments, stored, length));
-    let path = if large.is_some() { segments.large_path(stored) } else { segment.path.clone() };
-    message.map(Arc::new).map_err(|error| error.at(&path, if large.is_some() { 0 } else { offset }))
+    let appended = message.appended.clone();
+    let message = message.message(|length| read_large(segments, appended.stored, length));
+    let (path, offset) = match large {
+        Some(large) => (segments.large_path(large.name), 0),
+        None => (segment.path.clone(), offset),
+    };
+    let message = message.map_err(|error| error.at(&path, offset))?;
+    Ok((appended, Arc::new(message)))
 }
 
 /// Reads the file of a large message, which is to have so many bytes.

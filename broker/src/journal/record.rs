@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use corriere_core::id::Xid;
-use corriere_core::{ConnectionId, Destination, Message, Timestamp};
+use corriere_core::{ConnectionId, Message, Timestamp};
 
-use super::change::{Appended, Change};
-use super::fields::{Fault, Fields, TooLong, put_bytes, put_u32, put_u64};
+use super::change::{Appended, Change, LargeFile, Recipients};
+use super::fields::{Fault, Fields, TooLong, put_bytes, put_count, put_u32, put_u64};
 use super::lsn::Lsn;
 use super::message::{Summary, put_destination, put_rest, put_text, read_destination, read_message};
-use crate::store::{Arrival, DeliveryState, Removal, StoreOperation, StoreTransaction, StoredId};
+use crate::store::{
+    Arrival, DeliveryState, Removal, StoreOperation, StoreTransaction, StoredId, SubscriptionName,
+};
 
 /// Bytes in front of the fields of a record.
 pub(super) const HEADER: usize = 12;
@@ -27,6 +29,9 @@ const DELIVERY_STATE: u8 = 3;
 const PREPARE: u8 = 4;
 const COMMIT: u8 = 5;
 const ROLLBACK: u8 = 6;
+const PUBLISH: u8 = 7;
+const CREATE_SUBSCRIPTION: u8 = 8;
+const REMOVE_SUBSCRIPTION: u8 = 9;
 
 /// The rest of a message that is too large for its record.
 #[derive(Debug)]
@@ -45,44 +50,46 @@ pub(super) fn put_record(
     let start = out.len();
     // What grows bit by bit is copied over and over, and takes up to three times as much.
     out.reserve(match operation {
-        StoreOperation::Append { message, .. } => message.size(),
+        StoreOperation::Append { message, .. } | StoreOperation::Publish { message, .. } => message.size(),
         _ => SHORT,
     });
     out.extend([0; HEADER]);
     let mut large = None;
     let (kind, change) = match operation {
         StoreOperation::Append { stored, queue, arrival, message, transaction } => {
-            put_append(out, *stored, queue, *arrival, message, transaction.as_ref())?;
-            let large_at = out.len();
-            out.push(0);
-            Summary::put(out, message.headers())?;
-            let rest_at = out.len();
-            put_rest(out, message)?;
-            if (out.len() - start) as u64 > large_from {
-                // It may be many bytes: they stay in the memory that they are in, and what is in front of them leaves it.
-                let front = out[..rest_at].to_vec();
-                let mut rest = std::mem::replace(out, front);
-                rest.drain(..rest_at);
-                let summary = out.split_off(large_at + 1);
-                out[large_at] = 1;
-                put_u64(out, rest.len() as u64);
-                put_u32(out, crc32c::crc32c(&rest));
-                out.extend(summary);
-                large = Some(LargeRest { stored: *stored, bytes: rest });
-            }
-            let headers = message.headers();
-            let appended = Appended {
-                stored: *stored,
-                queue: queue.clone(),
-                arrival: *arrival,
-                priority: headers.priority,
-                expiration: headers.expiration,
-                size: message.size() as u64,
-                producer: headers.message_id.as_ref().map(|id| (Arc::clone(&id.producer), id.sequence)),
-                transaction: transaction.clone(),
-                large: large.as_ref().map(|rest| rest.bytes.len() as u64),
-            };
+            let to = Recipients::Queue(queue.clone());
+            put_u64(out, stored.0);
+            out.push(match arrival {
+                Arrival::Sent => 0,
+                Arrival::MovedIn => 1,
+            });
+            put_destination(out, queue)?;
+            let (appended, rest) =
+                put_message(out, start, (*stored, to, *arrival), message, transaction.as_ref(), large_from)?;
+            large = rest;
             (APPEND, Change::Append(appended))
+        }
+        StoreOperation::Publish { stored, topic, subscriptions, message, transaction } => {
+            let to = Recipients::Subscriptions(topic.clone(), subscriptions.clone());
+            put_u64(out, stored.0);
+            put_destination(out, topic)?;
+            put_count(out, subscriptions.len())?;
+            subscriptions.iter().try_for_each(|subscription| put_subscription(out, subscription))?;
+            let who = (*stored, to, Arrival::Sent);
+            let (appended, rest) = put_message(out, start, who, message, transaction.as_ref(), large_from)?;
+            large = rest;
+            (PUBLISH, Change::Append(appended))
+        }
+        StoreOperation::CreateSubscription { subscription, topic, no_local } => {
+            put_subscription(out, subscription)?;
+            put_destination(out, topic)?;
+            out.push((*no_local).into());
+            let (subscription, topic) = (subscription.clone(), topic.clone());
+            (CREATE_SUBSCRIPTION, Change::CreateSubscription { subscription, topic, no_local: *no_local })
+        }
+        StoreOperation::RemoveSubscription(subscription) => {
+            put_subscription(out, subscription)?;
+            (REMOVE_SUBSCRIPTION, Change::RemoveSubscription(subscription.clone()))
         }
         StoreOperation::Remove { stored, reason, transaction } => {
             put_u64(out, stored.0);
@@ -132,7 +139,7 @@ pub(super) fn place(record: &mut [u8], lsn: Lsn) {
 /// The record with which `bytes` begin, if it is valid at this place.
 pub(super) fn record_at(bytes: &[u8], lsn: Lsn) -> Result<&[u8], Fault> {
     let header = bytes.first_chunk::<HEADER>().ok_or("a record ends within its header")?;
-    if header[..2] != MARK || !(APPEND..=ROLLBACK).contains(&header[2]) || header[3] != 0 {
+    if header[..2] != MARK || !(APPEND..=REMOVE_SUBSCRIPTION).contains(&header[2]) || header[3] != 0 {
         return Err("no record begins there");
     }
     let length = usize::try_from(number(header, 4)).unwrap_or(usize::MAX);
@@ -150,10 +157,11 @@ pub(super) fn record_at(bytes: &[u8], lsn: Lsn) -> Result<&[u8], Fault> {
 /// to be about.
 pub(super) fn seems_to_be(bytes: &[u8]) -> Option<(u32, Option<StoredId>)> {
     let header = bytes.first_chunk::<HEADER>()?;
-    let is_header = header[..2] == MARK && (APPEND..=ROLLBACK).contains(&header[2]) && header[3] == 0;
+    let is_header =
+        header[..2] == MARK && (APPEND..=REMOVE_SUBSCRIPTION).contains(&header[2]) && header[3] == 0;
     let length = number(header, 4);
     let fields = bytes.get(HEADER..length as usize).filter(|_| is_header)?;
-    let names_message = matches!(header[2], APPEND | REMOVE | DELIVERY_STATE);
+    let names_message = matches!(header[2], APPEND | REMOVE | DELIVERY_STATE | PUBLISH);
     let stored = fields.first_chunk().filter(|_| names_message);
     Some((length, stored.map(|stored| StoredId(u64::from_le_bytes(*stored)))))
 }
@@ -164,7 +172,7 @@ pub(super) fn read_change(record: &[u8]) -> Result<Change, Fault> {
     let fields = &mut Fields::new(record.get(HEADER..).unwrap_or_default());
     let change = match kind {
         // What is left is the message's rest.
-        APPEND => return Ok(Change::Append(read_append(fields)?.0)),
+        APPEND | PUBLISH => return Ok(Change::Append(read_append(kind, fields)?.0)),
         REMOVE => Change::Remove {
             stored: StoredId(fields.u64()?),
             reason: match fields.u8()? {
@@ -182,6 +190,12 @@ pub(super) fn read_change(record: &[u8]) -> Result<Change, Fault> {
         PREPARE => Change::Prepare(read_xid(fields)?),
         COMMIT => Change::Commit(read_transaction(fields)?.ok_or(NO_TRANSACTION)?),
         ROLLBACK => Change::Rollback(read_transaction(fields)?.ok_or(NO_TRANSACTION)?),
+        CREATE_SUBSCRIPTION => Change::CreateSubscription {
+            subscription: read_subscription(fields)?,
+            topic: read_destination(fields)?,
+            no_local: fields.bool()?,
+        },
+        REMOVE_SUBSCRIPTION => Change::RemoveSubscription(read_subscription(fields)?),
         _ => return Err("the kind of a record is unknown"),
     };
     fields.finish()?;
@@ -235,11 +249,10 @@ enum Rest {
 impl StoredMessage {
     /// Reads a record that [`record_at`] returned.
     pub(super) fn read(record: &Bytes) -> Result<Self, Fault> {
-        if record.get(2) != Some(&APPEND) {
-            return Err("it is no record of a message");
-        }
+        let kind = record.get(2).copied().filter(|kind| matches!(*kind, APPEND | PUBLISH));
+        let kind = kind.ok_or("it is no record of a message")?;
         let fields = &mut Fields::new(record.get(HEADER..).unwrap_or_default());
-        let (appended, summary, large) = read_append(fields)?;
+        let (appended, summary, large) = read_append(kind, fields)?;
         let rest = large.map_or_else(
             || Rest::Here(record.slice_ref(fields.rest())),
             |(length, checksum)| Rest::Large { length, checksum },
@@ -282,52 +295,94 @@ fn number(header: &[u8; HEADER], at: usize) -> u32 {
     header[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
-fn put_append(
+/// Appends what follows the recipients of a message. When the record, which begins at `start`, would be longer than
+/// `large_from`, the rest of the message is taken out of it and returned.
+fn put_message(
     out: &mut Vec<u8>,
-    stored: StoredId,
-    queue: &Destination,
-    arrival: Arrival,
+    start: usize,
+    (stored, to, arrival): (StoredId, Recipients, Arrival),
     message: &Message,
     transaction: Option<&StoreTransaction>,
-) -> Result<(), TooLong> {
-    put_u64(out, stored.0);
-    out.push(match arrival {
-        Arrival::Sent => 0,
-        Arrival::MovedIn => 1,
-    });
-    put_destination(out, queue)?;
+    large_from: u64,
+) -> Result<(Appended, Option<LargeRest>), TooLong> {
     put_transaction(out, transaction)?;
     put_u64(out, message.size() as u64);
-    Ok(())
+    let large_at = out.len();
+    out.push(0);
+    Summary::put(out, message.headers())?;
+    let rest_at = out.len();
+    put_rest(out, message)?;
+    let mut large = None;
+    if (out.len() - start) as u64 > large_from {
+        // It may be many bytes: they stay in the memory that they are in, and what is in front of them leaves it.
+        let front = out[..rest_at].to_vec();
+        let mut rest = std::mem::replace(out, front);
+        rest.drain(..rest_at);
+        let summary = out.split_off(large_at + 1);
+        out[large_at] = 1;
+        put_u64(out, rest.len() as u64);
+        put_u32(out, crc32c::crc32c(&rest));
+        out.extend(summary);
+        large = Some(LargeRest { stored, bytes: rest });
+    }
+    let headers = message.headers();
+    let appended = Appended {
+        stored,
+        to,
+        arrival,
+        priority: headers.priority,
+        expiration: headers.expiration,
+        size: message.size() as u64,
+        producer: headers.message_id.as_ref().map(|id| (Arc::clone(&id.producer), id.sequence)),
+        transaction: transaction.cloned(),
+        large: large.as_ref().map(|rest| LargeFile { name: stored, length: rest.bytes.len() as u64 }),
+    };
+    Ok((appended, large))
 }
 
 type Large = (u64, u32);
 
-/// Up to the rest of the message.
-fn read_append(fields: &mut Fields<'_>) -> Result<(Appended, Summary, Option<Large>), Fault> {
+/// Up to the rest of the message, of a record of this kind.
+fn read_append(kind: u8, fields: &mut Fields<'_>) -> Result<(Appended, Summary, Option<Large>), Fault> {
     let stored = StoredId(fields.u64()?);
-    let arrival = match fields.u8()? {
-        0 => Arrival::Sent,
-        1 => Arrival::MovedIn,
-        _ => return Err("the arrival of a message is unknown"),
+    let (arrival, to) = if kind == PUBLISH {
+        let topic = read_destination(fields)?;
+        // Not more than there is: the number alone is nothing to make room by.
+        let subscriptions = (0..fields.u32()?).map(|_| read_subscription(fields));
+        (Arrival::Sent, Recipients::Subscriptions(topic, subscriptions.collect::<Result<_, _>>()?))
+    } else {
+        let arrival = match fields.u8()? {
+            0 => Arrival::Sent,
+            1 => Arrival::MovedIn,
+            _ => return Err("the arrival of a message is unknown"),
+        };
+        (arrival, Recipients::Queue(read_destination(fields)?))
     };
-    let queue = read_destination(fields)?;
     let transaction = read_transaction(fields)?;
     let size = fields.u64()?;
     let large = fields.option(|fields| Ok((fields.u64()?, fields.u32()?)))?;
     let summary = Summary::read(fields)?;
     let appended = Appended {
         stored,
-        queue,
+        to,
         arrival,
         priority: summary.priority,
         expiration: summary.expiration,
         size,
         producer: summary.message_id.as_ref().map(|id| (Arc::clone(&id.producer), id.sequence)),
         transaction,
-        large: large.map(|(length, _)| length),
+        large: large.map(|(length, _)| LargeFile { name: stored, length }),
     };
     Ok((appended, summary, large))
+}
+
+fn put_subscription(out: &mut Vec<u8>, subscription: &SubscriptionName) -> Result<(), TooLong> {
+    put_text(out, &subscription.client_id)?;
+    put_text(out, &subscription.name)
+}
+
+fn read_subscription(fields: &mut Fields<'_>) -> Result<SubscriptionName, Fault> {
+    Ok(SubscriptionName { client_id: fields.shared_text()?, name: fields.shared_text()? })
 }
 
 fn put_transaction(out: &mut Vec<u8>, transaction: Option<&StoreTransaction>) -> Result<(), TooLong> {

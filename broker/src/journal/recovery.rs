@@ -161,8 +161,9 @@ fn verify(index: &Index, segments: &Segments, directory: &Directory) -> Result<(
             let why = format!("it is missing, and has message {} at {}", stored.0, reference.lsn);
             return Err(OpenError::Missing { file, why, directory: directory.root().to_owned() });
         }
-        if reference.large.is_some() && large.binary_search_by_key(&stored, |(stored, _)| *stored).is_err() {
-            let file = segments.large_path(stored);
+        let name = reference.large.map(|large| large.name);
+        if let Some(name) = name.filter(|name| large.binary_search_by_key(name, |(name, _)| *name).is_err()) {
+            let file = segments.large_path(name);
             let why = format!("it is missing, and has the body of message {}", stored.0);
             return Err(OpenError::Missing { file, why, directory: directory.root().to_owned() });
         }
@@ -176,10 +177,10 @@ fn remove_orphans(index: &Index, segments: &Segments) -> std::io::Result<()> {
     if files.is_empty() {
         return Ok(());
     }
-    let live = index.live().filter(|(_, reference)| reference.large.is_some());
-    let live: std::collections::HashSet<_> = live.map(|(stored, _)| stored).collect();
-    let orphans = files.into_iter().filter(|(stored, _)| !live.contains(stored));
-    orphans.map(|(stored, _)| stored).try_for_each(|stored| segments.remove_large(stored))
+    let live = index.live().filter_map(|(_, reference)| reference.large);
+    let live: std::collections::HashSet<_> = live.map(|large| large.name).collect();
+    let orphans = files.into_iter().filter(|(name, _)| !live.contains(name));
+    orphans.map(|(name, _)| name).try_for_each(|name| segments.remove_large(name))
 }
 
 /// Tells how far the reading has come, when it takes long.

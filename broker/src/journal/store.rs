@@ -462,11 +462,15 @@ impl Core {
 /// The transaction that lacks something when this is not written.
 fn left_incomplete(operation: &StoreOperation) -> Option<StoreTransaction> {
     match operation {
-        StoreOperation::Append { transaction, .. } | StoreOperation::Remove { transaction, .. } => {
-            transaction.clone()
-        }
+        StoreOperation::Append { transaction, .. }
+        | StoreOperation::Publish { transaction, .. }
+        | StoreOperation::Remove { transaction, .. } => transaction.clone(),
         StoreOperation::Rollback(transaction) => Some(transaction.clone()),
-        StoreOperation::Prepare(_) | StoreOperation::Commit(_) | StoreOperation::DeliveryState { .. } => None,
+        StoreOperation::Prepare(_)
+        | StoreOperation::Commit(_)
+        | StoreOperation::DeliveryState { .. }
+        | StoreOperation::CreateSubscription { .. }
+        | StoreOperation::RemoveSubscription(_) => None,
     }
 }
 

@@ -8,8 +8,10 @@ use corriere_core::{ConnectionId, Destination, ProducerId, SessionId, Subscripti
 
 use super::Machine;
 use super::delivery::{Delay, Failure};
+use super::durable::Making;
+use super::queue::{Queue, QueueKey};
 use super::sending::Target;
-use super::step::ConnectionKey;
+use super::step::{ConnectionKey, Ticket};
 use super::subscription::{Subscription, SubscriptionKey};
 
 /// A connection and what it has open.
@@ -51,7 +53,7 @@ impl Connection {
 }
 
 impl Machine {
-    fn connection(&mut self, key: ConnectionKey) -> Result<&mut Connection, ProviderError> {
+    pub(super) fn connection(&mut self, key: ConnectionKey) -> Result<&mut Connection, ProviderError> {
         self.connections.get_mut(&key).ok_or(ProviderError::Lost)
     }
 
@@ -123,27 +125,21 @@ impl Machine {
     pub(super) fn open_subscription(
         &mut self,
         connection: ConnectionKey,
+        ticket: Ticket,
         subscribe: Subscribe,
-    ) -> Result<(), ProviderError> {
+    ) -> Result<Making, ProviderError> {
         let key = (connection, subscribe.subscription);
         self.check_new_subscription(key)?;
         if subscribe.selector.is_some() {
             return Err(ProviderError::Unsupported(Capability::Selectors));
         }
-        if let Some(name) = &subscribe.durable_name {
-            if self.connection(connection)?.client_id.is_none() {
-                return Err(ProviderError::NoClientId { name: name.to_string() });
-            }
-            return Err(ProviderError::Unsupported(Capability::DurableSubscriptions));
-        }
         self.check_may_consume(connection, &subscribe.destination)?;
-        self.note_subscription(connection, subscribe.session, key.1)?;
-        let queue = match self.target(&subscribe.destination) {
-            Some(Target::Queue(queue)) => Some(queue),
-            Some(Target::Topic(topic)) => self.bind(topic, key),
-            None => None,
+        self.session(connection, subscribe.session)?;
+        let (queue, making) = match &subscribe.durable_name {
+            Some(name) => self.activate(key, ticket, &subscribe, name)?,
+            None => (self.queue_for(key, &subscribe.destination).ok_or(ProviderError::Lost)?, Making::Done),
         };
-        let queue = queue.ok_or(ProviderError::Lost)?;
+        self.note_subscription(connection, subscribe.session, key.1)?;
         let policy = subscribe
             .redelivery
             .map_or_else(|| Arc::clone(&self.policy), |overrides| Arc::new(overrides.over(&self.policy)));
@@ -151,7 +147,15 @@ impl Machine {
             Subscription::new(subscribe.session, queue, subscribe.credit, policy, subscribe.no_local);
         self.subscriptions.insert(key, subscription);
         self.attend(key);
-        Ok(())
+        Ok(making)
+    }
+
+    /// The queue that a subscription which is not durable consumes from.
+    fn queue_for(&mut self, key: SubscriptionKey, destination: &Destination) -> Option<QueueKey> {
+        match self.target(destination)? {
+            Target::Queue(queue) => Some(queue),
+            Target::Topic(topic) => self.bind(topic, key),
+        }
     }
 
     /// Refuses the number of a subscription or a browser that is taken.
@@ -206,16 +210,17 @@ impl Machine {
         let queue_key = subscription.queue;
         // Out of the ring, as a closed one takes nothing.
         self.attend(key);
-        if let Some(topic) = self.queues.get(&queue_key).and_then(|queue| queue.topic) {
+        if let Some(topic) = self.queues.get(&queue_key).and_then(Queue::private_topic) {
             self.unbind(topic, key);
         }
+        self.deactivate(key, queue_key);
         self.end_reservations(key);
         self.take_back_unseen(key);
     }
 
     /// Ends a subscription with its session: what reached the application and is not settled comes back, counted.
     /// What a transaction acknowledged stays with that until its end.
-    fn end_subscription(&mut self, key: SubscriptionKey, cause: &Cause) {
+    pub(super) fn end_subscription(&mut self, key: SubscriptionKey, cause: &Cause) {
         if self.close_browser(key) {
             return;
         }
@@ -240,7 +245,7 @@ impl Machine {
         let (session, queue_key) = (subscription.session, subscription.queue);
         self.free_slot(key);
         self.subscriptions.remove(&key);
-        if let Some(topic) = self.queues.get(&queue_key).and_then(|queue| queue.topic) {
+        if let Some(topic) = self.queues.get(&queue_key).and_then(Queue::private_topic) {
             self.remove_private_queue(topic, key);
         }
         self.forget_subscription(key, session);

@@ -20,12 +20,12 @@ use crate::store::{RecoveredMessage, StoredId};
 /// How many users of memory are named to whoever finds it full.
 const NAMED_HOLDERS: usize = 3;
 
-/// A live message, counted once in memory however many queues it is on. Its body may be with the store only.
+/// A live message, which private queues of a topic may share. Its body may be with the store only.
 #[derive(Debug)]
 pub(super) struct Held {
     /// By which the store knows it, if it does.
     pub(super) id: StoredId,
-    body: Option<Arc<Message>>,
+    body: Option<Arc<Body>>,
     /// Where it was sent or moved to, which is said to use the memory.
     target: Target,
     /// Bytes that it uses while its body is here.
@@ -33,6 +33,14 @@ pub(super) struct Held {
     expiration: Timestamp,
     pub(super) priority: Priority,
     pub(super) is_persistent: bool,
+}
+
+/// A message in memory, counted once however many durable subscriptions share it.
+#[derive(Debug)]
+struct Body {
+    message: Arc<Message>,
+    target: Target,
+    size: u64,
 }
 
 /// The expiration of what never expires.
@@ -68,7 +76,7 @@ impl Held {
 
     /// The message, while it is in memory.
     pub(super) fn body(&self) -> Option<&Arc<Message>> {
-        self.body.as_ref()
+        self.body.as_deref().map(|body| &body.message)
     }
 
     pub(super) fn expiration(&self) -> Option<Timestamp> {
@@ -80,7 +88,7 @@ impl Held {
         self.expiration().is_some_and(|expiration| expiration <= now)
     }
 
-    /// Whether its body may go: the store has it, and no other queue holds it.
+    /// Whether its body may go, if no other queue holds it: the store has it.
     pub(super) fn may_go(&self) -> bool {
         self.is_persistent && self.body.is_some()
     }
@@ -111,53 +119,61 @@ impl Memory {
     /// Takes a message into memory.
     pub(super) fn hold(&mut self, message: Arc<Message>, target: Target) -> Arc<Held> {
         let size = message.size() as u64;
-        self.take(target, size);
-        self.last_id += 1;
         let headers = message.headers();
         Arc::new(Held {
-            id: StoredId(self.last_id),
+            id: self.next_id(),
             target,
             size,
             expiration: headers.expiration.unwrap_or(NEVER),
             priority: headers.priority,
             is_persistent: headers.is_persistent(),
-            body: Some(message),
+            body: Some(self.take(message, target, size)),
         })
+    }
+
+    /// The same message under the next name, with the same body.
+    pub(super) fn copy(&mut self, held: &Held) -> Arc<Held> {
+        let id = self.next_id();
+        let Held { target, size, expiration, priority, is_persistent, ref body, .. } = *held;
+        Arc::new(Held { id, body: body.clone(), target, size, expiration, priority, is_persistent })
+    }
+
+    fn next_id(&mut self) -> StoredId {
+        self.last_id += 1;
+        StoredId(self.last_id)
     }
 
     /// Gives up one hold on a message; the last one frees its memory. Every [`Held`] must end here.
     pub(super) fn release(&mut self, held: Arc<Held>) {
-        if let Some(held) = Arc::into_inner(held)
-            && held.body.is_some()
-        {
-            self.free(held.target, held.size);
+        if let Some(body) = Arc::into_inner(held).and_then(|held| held.body) {
+            self.free(body);
         }
     }
 
-    /// Lets the body of a message go, which only its one queue holds. Answers whether it did.
+    /// Lets the body of a message go, which only its one queue holds. Answers whether it did; that frees memory once nobody has
+    /// that body any more.
     pub(super) fn forget_body(&mut self, held: &mut Arc<Held>) -> bool {
         let Some(held) = Arc::get_mut(held).filter(|held| held.may_go()) else { return false };
-        held.body = None;
-        let (target, size) = (held.target, held.size);
-        self.free(target, size);
+        held.body.take().into_iter().for_each(|body| self.free(body));
         true
     }
 
     /// Takes back a body that was read.
     pub(super) fn regain_body(&mut self, held: &mut Arc<Held>, message: Arc<Message>) {
         if let Some(held) = Arc::get_mut(held).filter(|held| held.body.is_none()) {
-            held.body = Some(message);
-            let (target, size) = (held.target, held.size);
-            self.take(target, size);
+            held.body = Some(self.take(message, held.target, held.size));
         }
     }
 
-    fn take(&mut self, target: Target, size: u64) {
+    fn take(&mut self, message: Arc<Message>, target: Target, size: u64) -> Arc<Body> {
         self.used += size;
         *self.by_target.entry(target).or_default() += size;
+        Arc::new(Body { message, target, size })
     }
 
-    fn free(&mut self, target: Target, size: u64) {
+    /// Gives up a body; the last one who does frees its memory.
+    fn free(&mut self, body: Arc<Body>) {
+        let Some(Body { target, size, .. }) = Arc::into_inner(body) else { return };
         self.used -= size;
         if let Some(bytes) = self.by_target.get_mut(&target) {
             *bytes -= size;
@@ -202,7 +218,8 @@ impl Machine {
 
     /// Whether a new send has to wait for room in the store, or for one of its own producer that does.
     pub(super) fn must_wait_for_store(&self, arrived: &Arrived, send: &SendMessage) -> bool {
-        self.memory.store_line.has(arrived.producer_key()) || (self.store_room.is_full() && is_stored(send))
+        self.memory.store_line.has(arrived.producer_key())
+            || (self.store_room.is_full() && self.is_stored(arrived.connection, send))
     }
 
     /// Whether a send takes part in ending deliveries: they free memory only by the commit that it is part of, so it
@@ -238,7 +255,7 @@ impl Machine {
             Wanted::Memory => self.memory.line.add(parked, is_oversized),
             // What needs the store stands aside there, and what waits only behind it stands in line once it is gone.
             Wanted::Store => {
-                let needs_store = is_stored(&parked.send);
+                let needs_store = self.is_stored(parked.arrived.connection, &parked.send);
                 self.memory.store_line.add(parked, needs_store);
             }
         }
@@ -250,7 +267,9 @@ impl Machine {
         while let Some(number) = self.next_from_store()
             && let Some(mut parked) = self.memory.store_line.remove(number)
         {
-            if !self.came_before(&parked.send) && self.must_park(&parked.arrived, &parked.send) {
+            if !self.came_before(parked.arrived.connection, &parked.send)
+                && self.must_park(&parked.arrived, &parked.send)
+            {
                 parked.wants = Wanted::Memory;
                 self.stand_in_line(parked);
             } else {
@@ -371,11 +390,15 @@ impl Machine {
         numbers.extend(self.memory.store_line.of_connection(connection));
         numbers
     }
-}
 
-/// Whether a send ends in the store.
-pub(super) fn is_stored(send: &SendMessage) -> bool {
-    let headers = send.message.headers();
-    let is_lasting = |to: &Destination| !to.is_topic() && !to.is_temporary();
-    headers.is_persistent() && headers.destination.as_ref().is_some_and(is_lasting)
+    /// Whether a send ends in the store.
+    pub(super) fn is_stored(&self, connection: ConnectionKey, send: &SendMessage) -> bool {
+        let headers = send.message.headers();
+        let is_lasting = |to: &Destination| match self.find_target(to) {
+            _ if to.is_temporary() => false,
+            Some(Target::Topic(topic)) => self.durable_queues(topic, connection).next().is_some(),
+            _ => !to.is_topic(),
+        };
+        headers.is_persistent() && headers.destination.as_ref().is_some_and(is_lasting)
+    }
 }

@@ -10,6 +10,7 @@
 //! - What is due by the time of a step happens before its input. Then memory that became free is given to waiting
 //!   sends, in their order, and only then is anything delivered that was not delivered yet.
 //! - Among consumers with room the one served longest ago is next.
+//! - A `durable` subscription is the private queue of a consumer that outlives it, by its client id and its name.
 //! - A `browser` is shown what a queue has and changes nothing; a `temporary` destination ends with its connection, and
 //!   with all that names it.
 //! - What a consumer is handed, what a transaction is prepared with, and what lies in a queue without its body (`bodies`)
@@ -24,6 +25,7 @@ mod connection;
 mod credit;
 mod dead_letter;
 mod delivery;
+mod durable;
 mod line;
 mod memory;
 mod moving;
@@ -57,11 +59,12 @@ pub use subscription::SubscriptionKey;
 
 use crate::counts::Counts;
 use crate::settings::Settings;
-use crate::store::{StoreOperation, Totals};
+use crate::store::{StoreOperation, SubscriptionName, Totals};
 use attempts::Slots;
 use bodies::Bodies;
 use browser::Browser;
 use connection::Connection;
+use durable::Durable;
 use memory::Memory;
 use moving::Moves;
 use producers::Producers;
@@ -91,6 +94,7 @@ pub struct Machine {
     topics: BTreeMap<TopicKey, Topic>,
     topic_names: HashMap<Arc<str>, TopicKey>,
     next_topic: u64,
+    durable: BTreeMap<SubscriptionName, Durable>,
     temporaries: Temporaries,
     browsers: BTreeMap<SubscriptionKey, Browser>,
     transactions: BTreeMap<TransactionKey, Transaction>,
@@ -144,6 +148,7 @@ impl Machine {
             topics: BTreeMap::new(),
             topic_names: HashMap::new(),
             next_topic: 0,
+            durable: BTreeMap::new(),
             temporaries: Temporaries::default(),
             browsers: BTreeMap::new(),
             transactions: BTreeMap::new(),

@@ -11,7 +11,7 @@ use corriere_core::provider::{Confirmation, ProviderError, SendMessage};
 
 use super::Machine;
 use super::line::Arrived;
-use super::memory::is_stored;
+use super::step::ConnectionKey;
 
 /// So many producers are remembered, those that sent last.
 const REMEMBERED: usize = 1_024;
@@ -178,8 +178,8 @@ impl Passed {
 
 impl Machine {
     /// Whether a send was sent before, so that it needs no room.
-    pub(super) fn came_before(&self, send: &SendMessage) -> bool {
-        is_stored(send)
+    pub(super) fn came_before(&self, connection: ConnectionKey, send: &SendMessage) -> bool {
+        self.is_stored(connection, send)
             && send.message.headers().message_id.as_ref().is_some_and(|id| self.producers.have(id))
     }
 
@@ -187,7 +187,7 @@ impl Machine {
     /// doubt.
     pub(super) fn is_resent(&mut self, arrived: Arrived, send: &SendMessage) -> bool {
         let Some(id) = &send.message.headers().message_id else { return false };
-        if !is_stored(send) {
+        if !self.is_stored(arrived.connection, send) {
             return false;
         }
         let is_known = self.producers.knows(id);
@@ -206,15 +206,11 @@ impl Machine {
             let Some(waiting) = self.producers.under_way.get_mut(id) else { return false };
             waiting.push(arrived);
         }
-        if let Some(queue) = send
-            .message
-            .headers()
-            .destination
-            .as_ref()
-            .and_then(|destination| self.queue_named(destination.name()))
-            .and_then(|key| self.queues.get_mut(&key))
+        if let Some(target) =
+            send.message.headers().destination.as_ref().and_then(|destination| self.target(destination))
+            && let Some(counts) = self.counts_of(target)
         {
-            queue.counts.duplicates += 1;
+            counts.duplicates += 1;
         }
         if is_known {
             self.confirm(arrived.ticket, Ok(Confirmation::Done));

@@ -12,7 +12,7 @@ use super::memory::Held;
 use super::subscription::SubscriptionKey;
 use super::topic::TopicKey;
 use crate::counts::Counts;
-use crate::store::{StoredId, Totals};
+use crate::store::{StoredId, SubscriptionName, Totals};
 
 /// A queue, numbered in the order of their making and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,8 +65,10 @@ pub(super) enum Place {
 pub(super) struct Queue {
     /// The queue itself, or the topic.
     pub(super) destination: Destination,
-    /// The topic whose private queue it is; what is in such a queue is not stored.
+    /// The topic whose private queue it is; what is in such a queue is not stored, unless the subscription is durable.
     pub(super) topic: Option<TopicKey>,
+    /// The durable subscription that it is.
+    pub(super) durable: Option<SubscriptionName>,
     /// Whether it holds dead letters: a message on it never becomes one again.
     pub(super) holds_dead_letters: bool,
     /// Whether the only subscription that it was for is closed: what comes back is discarded.
@@ -122,6 +124,7 @@ impl Queue {
         Self {
             destination,
             topic,
+            durable: None,
             holds_dead_letters,
             is_closing: false,
             by_priority: true,
@@ -144,7 +147,12 @@ impl Queue {
 
     /// Whether the store knows of persistent messages in this queue: what ends with a connection is not stored.
     pub(super) fn is_lasting(&self) -> bool {
-        self.topic.is_none() && !self.destination.is_temporary()
+        (self.topic.is_none() || self.durable.is_some()) && !self.destination.is_temporary()
+    }
+
+    /// The topic of a private queue that ends with its one subscription.
+    pub(super) fn private_topic(&self) -> Option<TopicKey> {
+        self.topic.filter(|_| self.durable.is_none())
     }
 
     /// Whether the store knows of a message in this queue.

@@ -8,11 +8,13 @@ use super::Machine;
 use super::memory::Held;
 use super::producers::Producers;
 use super::queue::{Entry, Place, Position, QueueKey};
-use super::sending::Target;
+use super::sending::{Sending, Target};
 use super::time_index::Timer;
 use super::transaction::{Transaction, key_of_distributed};
 use crate::settings::Settings;
-use crate::store::{PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue, StoredId};
+use crate::store::{
+    PreparedTransaction, Recipient, Recovered, RecoveredMessage, RecoveredSubscription, StoredId, Totals,
+};
 
 /// Where messages are that prepared transactions have acknowledged.
 type Found = BTreeMap<StoredId, (QueueKey, Position)>;
@@ -32,7 +34,16 @@ impl Machine {
         let wanted: BTreeSet<StoredId> = wanted.collect();
         let mut found = Found::new();
         for queue in &recovered.queues {
-            machine.recover_queue(queue, &wanted, &mut found);
+            if let Some(key) = machine.queue_named(queue.destination.name()) {
+                machine.recover_queue(key, queue.totals, &queue.messages, &wanted, &mut found);
+            }
+        }
+        for RecoveredSubscription { subscription, topic, no_local, totals, messages } in
+            recovered.subscriptions
+        {
+            if let Some(key) = machine.recover_durable(subscription, &topic, no_local) {
+                machine.recover_queue(key, totals, &messages, &wanted, &mut found);
+            }
         }
         for prepared in recovered.prepared {
             machine.recover_prepared(prepared, &found);
@@ -40,12 +51,18 @@ impl Machine {
         machine
     }
 
-    fn recover_queue(&mut self, recovered: &RecoveredQueue, wanted: &BTreeSet<StoredId>, found: &mut Found) {
-        let Some(key) = self.queue_named(recovered.destination.name()) else { return };
+    fn recover_queue(
+        &mut self,
+        key: QueueKey,
+        totals: Totals,
+        messages: &[RecoveredMessage],
+        wanted: &BTreeSet<StoredId>,
+        found: &mut Found,
+    ) {
         let now = self.now;
         let Some(queue) = self.queues.get_mut(&key) else { return };
-        queue.totals = recovered.totals;
-        queue.counts.recovered = recovered.messages.len() as u64;
+        queue.totals = totals;
+        queue.counts.recovered = messages.len() as u64;
         let entry = |message: &RecoveredMessage| {
             let mut entry = Entry::new(Held::recovered(message, Target::Queue(key)));
             entry.not_before = message.state.not_before_from(now).unwrap_or(Timestamp(0));
@@ -54,8 +71,8 @@ impl Machine {
             entry.is_recovered = true;
             entry
         };
-        let positions = queue.push_all(recovered.messages.iter().map(entry));
-        for (message, position) in recovered.messages.iter().zip(positions) {
+        let positions = queue.push_all(messages.iter().map(entry));
+        for (message, position) in messages.iter().zip(positions) {
             let RecoveredMessage { stored, expiration, state, .. } = message;
             if wanted.contains(stored) {
                 queue.put(position, Place::InFlight);
@@ -76,10 +93,14 @@ impl Machine {
     fn recover_prepared(&mut self, prepared: PreparedTransaction, found: &Found) {
         let mut transaction = Transaction::recovered(prepared.xid.clone(), self.next_prepared);
         self.next_prepared += 1;
-        for ((destination, message), id) in prepared.sends.iter().zip(prepared.ids) {
-            if let Some(target) = self.target(destination) {
+        for ((recipient, message), id) in prepared.sends.iter().zip(prepared.ids) {
+            let target = match recipient {
+                Recipient::Queue(queue) => self.target(queue),
+                Recipient::Subscription(name) => self.durable.get(name).map(|it| Target::Queue(it.queue)),
+            };
+            if let Some(target) = target {
                 self.producers.doubt(id.as_ref());
-                transaction.add_send(target, Held::recovered(message, target), id);
+                transaction.add_send(Sending::plain(target, Held::recovered(message, target)), id);
             }
         }
         for stored in &prepared.acknowledged {

@@ -12,7 +12,8 @@ use super::memory::Held;
 use super::queue::{Queue, QueueKey};
 use super::step::{ConnectionKey, OnStored, Ticket};
 use super::topic::TopicKey;
-use super::transaction::key_of;
+use super::transaction::{TransactionKey, key_of};
+use crate::counts::Counts;
 use crate::store::{Arrival, StoreError, StoreOperation};
 
 /// Where a message goes.
@@ -20,6 +21,22 @@ use crate::store::{Arrival, StoreError, StoreOperation};
 pub(super) enum Target {
     Queue(QueueKey),
     Topic(TopicKey),
+}
+
+/// A message on its way.
+#[derive(Debug)]
+pub(super) struct Sending {
+    pub(super) target: Target,
+    pub(super) held: Arc<Held>,
+    /// What it is for each of the durable subscriptions that it goes to. Which these are is decided when it is sent.
+    pub(super) copies: Vec<(QueueKey, Arc<Held>)>,
+}
+
+impl Sending {
+    /// One to no durable subscription.
+    pub(super) fn plain(target: Target, held: Arc<Held>) -> Self {
+        Self { target, held, copies: Vec::new() }
+    }
 }
 
 impl Machine {
@@ -77,48 +94,74 @@ impl Machine {
         };
         let id = send.message.headers().message_id.clone();
         let held = self.memory.hold(send.message, target);
-        let queue = match target {
-            Target::Queue(key) => self.queues.get(&key).filter(|queue| queue.stores(&held)),
-            Target::Topic(_) => None,
+        let durable: Vec<_> = match target {
+            Target::Topic(topic) => self.durable_queues(topic, connection).collect(),
+            Target::Queue(_) => Vec::new(),
         };
-        let queue = queue.map(|queue| queue.destination.clone());
-        let is_stored = queue.is_some();
+        let copies = durable.into_iter().map(|queue| (queue, self.memory.copy(&held))).collect();
+        let sending = Sending { target, held, copies };
         let key = send.transaction.map(|transaction| key_of(connection, &transaction));
-        if let (Some(queue), Some(message)) = (queue, held.body()) {
-            let transaction = key.as_ref().and_then(|key| self.store_transaction(key));
-            self.record(StoreOperation::Append {
-                stored: held.id,
-                queue,
-                arrival: Arrival::Sent,
-                message: Arc::clone(message),
-                transaction,
-            });
-            if let Some(key) = &key {
-                self.on_stored.push(OnStored::Appended { transaction: key.clone(), stored: held.id });
-            } else {
-                if let Some(id) = &id {
-                    self.producers.begin(id);
+        let is_stored = self.record_send(&sending, key.as_ref());
+        match key {
+            Some(key) => {
+                if is_stored {
+                    let stored = sending.held.id;
+                    self.on_stored.push(OnStored::Appended { transaction: key.clone(), stored });
                 }
-                self.on_stored.push(OnStored::Sent { target, held, arrived });
+                if let Some(transaction) = self.transactions.get_mut(&key) {
+                    transaction.add_send(sending, id.filter(|_| is_stored));
+                }
+            }
+            None if is_stored => {
+                id.iter().for_each(|id| self.producers.begin(id));
+                self.on_stored.push(OnStored::Sent { sending, arrived });
                 return;
             }
-        }
-        match key.and_then(|key| self.transactions.get_mut(&key)) {
-            Some(transaction) => transaction.add_send(target, held, id.filter(|_| is_stored)),
-            None => self.make_sent(target, held, Some(connection)),
+            None => self.make_sent(sending, Some(connection)),
         }
         self.confirm(ticket, Ok(Confirmation::Done));
     }
 
+    /// Has the store take what is sent, and answers whether it does.
+    fn record_send(&mut self, sending: &Sending, key: Option<&TransactionKey>) -> bool {
+        let Some(mut operation) = self.to_store(sending) else { return false };
+        if let StoreOperation::Append { transaction, .. } | StoreOperation::Publish { transaction, .. } =
+            &mut operation
+        {
+            *transaction = key.and_then(|key| self.store_transaction(key));
+        }
+        self.record(operation);
+        true
+    }
+
+    /// How the store takes a message outside a transaction; `None` when it does not.
+    fn to_store(&self, Sending { target, held, copies }: &Sending) -> Option<StoreOperation> {
+        let message = held.body().cloned().filter(|_| held.is_persistent)?;
+        Some(match target {
+            Target::Queue(key) => StoreOperation::Append {
+                stored: held.id,
+                queue: self.queues.get(key).filter(|queue| queue.is_lasting())?.destination.clone(),
+                arrival: Arrival::Sent,
+                message,
+                transaction: None,
+            },
+            Target::Topic(topic) => {
+                let (_, first) = copies.first()?;
+                let name = |(queue, _): &(QueueKey, _)| self.queues.get(queue)?.durable.clone();
+                StoreOperation::Publish {
+                    stored: first.id,
+                    topic: self.topics.get(topic)?.destination.clone(),
+                    subscriptions: copies.iter().map(name).collect::<Option<_>>()?,
+                    message,
+                    transaction: None,
+                }
+            }
+        })
+    }
+
     /// The store is done with a send outside a transaction.
-    pub(super) fn sent(
-        &mut self,
-        target: Target,
-        held: Arc<Held>,
-        arrived: Arrived,
-        outcome: &Result<(), StoreError>,
-    ) {
-        let message = held.body().cloned();
+    pub(super) fn sent(&mut self, sending: Sending, arrived: Arrived, outcome: &Result<(), StoreError>) {
+        let message = sending.held.body().cloned();
         let id = message.as_ref().and_then(|message| message.headers().message_id.as_ref());
         let resent = id.map(|id| self.producers.end(id)).unwrap_or_default();
         let told = match outcome {
@@ -126,16 +169,20 @@ impl Machine {
                 if let Some(id) = id {
                     self.producers.note(id);
                 }
-                self.make_sent(target, held, None);
+                self.make_sent(sending, Some(arrived.connection));
                 Ok(Confirmation::Done)
             }
             Err(error) => {
-                self.memory.release(held);
+                let target = sending.target;
+                self.drop_sending(sending);
                 if let (StoreError::Full { reason }, Some(message)) = (error, &message) {
                     if !self.store_room.is_full() {
                         self.store_is_full(reason);
                     }
-                    self.count_no_duplicates(target, resent.len());
+                    if let Some(counts) = self.counts_of(target) {
+                        // So many sends were taken for duplicates of one that is not stored.
+                        counts.duplicates -= resent.len() as u64;
+                    }
                     for arrived in std::iter::once(arrived).chain(resent) {
                         self.wait_again(arrived, message);
                     }
@@ -150,20 +197,29 @@ impl Machine {
         self.confirm(arrived.ticket, told);
     }
 
-    /// So many sends were taken for duplicates of one that is not stored.
-    fn count_no_duplicates(&mut self, target: Target, count: usize) {
-        if let Target::Queue(queue) = target
-            && let Some(queue) = self.queues.get_mut(&queue)
-        {
-            queue.counts.duplicates -= count as u64;
+    /// Makes a sent message visible where it goes. What goes to a durable subscription that is gone goes nowhere.
+    pub(super) fn make_sent(&mut self, sending: Sending, origin: Option<ConnectionKey>) {
+        let Sending { target, held, copies } = sending;
+        for (queue, copy) in copies {
+            self.enqueue(queue, copy);
         }
-    }
-
-    /// Makes a sent message visible where it goes.
-    pub(super) fn make_sent(&mut self, target: Target, held: Arc<Held>, origin: Option<ConnectionKey>) {
         match target {
             Target::Queue(queue) => self.enqueue(queue, held),
             Target::Topic(topic) => self.publish(topic, held, origin),
+        }
+    }
+
+    /// Gives up a message that is not sent.
+    pub(super) fn drop_sending(&mut self, sending: Sending) {
+        let copies = sending.copies.into_iter().map(|(_, copy)| copy);
+        copies.chain([sending.held]).for_each(|held| self.memory.release(held));
+    }
+
+    /// The counts of a queue, or of what comes to no subscription of a topic.
+    pub(super) fn counts_of(&mut self, target: Target) -> Option<&mut Counts> {
+        match target {
+            Target::Queue(queue) => self.queues.get_mut(&queue).map(|queue| &mut queue.counts),
+            Target::Topic(topic) => self.topics.get_mut(&topic).map(|topic| &mut topic.ended),
         }
     }
 
@@ -209,7 +265,7 @@ impl Machine {
         Some(key)
     }
 
-    fn topic_named(&mut self, name: &str) -> Option<TopicKey> {
+    pub(super) fn topic_named(&mut self, name: &str) -> Option<TopicKey> {
         if let Some(key) = self.topic_names.get(name) {
             return Some(*key);
         }

@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use corriere_core::id::ConnectionId;
-use corriere_core::provider::{Capability, Cause, Command, Confirmation, Dispatch, Event, ProviderError};
+use corriere_core::provider::{Cause, Command, Confirmation, Dispatch, Event, ProviderError};
 use corriere_core::{Message, Timestamp};
 
 use super::Machine;
 use super::attempts::SlotNote;
 use super::bodies::SetAside;
 use super::connection::Connection;
+use super::durable::Making;
 use super::line::Arrived;
 use super::memory::Held;
 use super::moving::Left;
 use super::queue::QueueKey;
-use super::sending::Target;
+use super::sending::Sending;
 use super::subscription::SubscriptionKey;
 use super::time_index::Timer;
 use super::transaction::{TransactionKey, unknown};
@@ -131,13 +132,15 @@ pub(super) enum OnStored {
     /// The command is confirmed, if this was the last batch that it waited for.
     Confirm(Ticket),
     /// A send outside a transaction becomes visible and is confirmed.
-    Sent { target: Target, held: Arc<Held>, arrived: Arrived },
+    Sent { sending: Sending, arrived: Arrived },
     /// A dead letter becomes visible, or what it was stays where it came from, if the store has that.
     MovedIn { queue: QueueKey, held: Arc<Held>, left: Option<Box<Left>> },
     /// A message that a transaction sends is known to the store.
     Appended { transaction: TransactionKey, stored: StoredId },
     /// What a transaction acknowledges is known to the store.
     Staged { transaction: TransactionKey },
+    /// A consumer of a durable subscription that was made for it is told so, or ends with that.
+    Subscribed { consumer: SubscriptionKey, queue: QueueKey, ticket: Ticket },
     /// A transaction takes effect, or is prepared.
     Ended { transaction: TransactionKey, ending: Ending, ticket: Ticket },
 }
@@ -274,11 +277,13 @@ impl Machine {
             Command::CloseProducer { producer } => self.close_producer(connection, producer),
             Command::OpenSubscription(subscribe) => {
                 let key = (connection, subscribe.subscription);
-                match self.open_subscription(connection, *subscribe) {
-                    Ok(()) => return self.confirm_when_served(key, ticket),
+                match self.open_subscription(connection, ticket, *subscribe) {
+                    Ok(Making::Done) => return self.confirm_when_served(key, ticket),
+                    Ok(Making::WithStore) => return,
                     Err(error) => Err(error),
                 }
             }
+            Command::Unsubscribe { name } => self.unsubscribe(connection, &name),
             Command::CloseSubscription { subscription, last_handed_over } => {
                 self.close_subscription((connection, subscription), last_handed_over)
             }
@@ -299,8 +304,7 @@ impl Machine {
                 self.watch_temporaries(connection);
                 Ok(())
             }
-            // To remove a durable subscription is all that is left.
-            _ => Err(ProviderError::Unsupported(Capability::DurableSubscriptions)),
+            _ => Err(ProviderError::Unknown { what: "command of this kind".to_owned() }),
         };
         match outcome {
             Ok(()) => self.confirm_when_stored(ticket, recorded),
@@ -320,7 +324,11 @@ impl Machine {
         let is_alone = |operation: &StoreOperation| {
             matches!(
                 operation,
-                StoreOperation::Append { .. } | StoreOperation::Commit(_) | StoreOperation::Prepare(_)
+                StoreOperation::Append { .. }
+                    | StoreOperation::Publish { .. }
+                    | StoreOperation::CreateSubscription { .. }
+                    | StoreOperation::Commit(_)
+                    | StoreOperation::Prepare(_)
             )
         };
         if self.operations.last().is_some_and(|last| is_alone(last) || is_alone(&operation)) {
@@ -363,7 +371,7 @@ impl Machine {
                 OnStored::Confirm(ticket) => {
                     self.confirm_if_last(ticket, told.clone().err().filter(|_| !is_put_off));
                 }
-                OnStored::Sent { target, held, arrived } => self.sent(target, held, arrived, outcome),
+                OnStored::Sent { sending, arrived } => self.sent(sending, arrived, outcome),
                 OnStored::MovedIn { queue, held, .. } if outcome.is_ok() => self.move_in(queue, held),
                 OnStored::MovedIn { queue, held, left } => {
                     is_put_off = matches!(outcome, Err(StoreError::Full { .. }));
@@ -376,6 +384,9 @@ impl Machine {
                     if let Err(error) = &told {
                         self.staging_failed(&transaction, error);
                     }
+                }
+                OnStored::Subscribed { consumer, queue, ticket } => {
+                    self.subscribed(consumer, queue, ticket, told.clone());
                 }
                 OnStored::Ended { transaction, ending, ticket } => {
                     self.ended(&transaction, ending, ticket, told.clone());

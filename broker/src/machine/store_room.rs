@@ -10,8 +10,7 @@
 use std::sync::Arc;
 
 use super::Machine;
-use super::line::{Arrived, Wanted};
-use super::memory::is_stored;
+use super::line::{Arrived, Parked, Wanted};
 use super::step::OnStored;
 use corriere_core::Message;
 use corriere_core::provider::{ProviderError, SendMessage};
@@ -42,7 +41,8 @@ impl Machine {
     pub(super) fn store_is_full(&mut self, reason: &Arc<str>) {
         self.store_room.full = Some(Arc::clone(reason));
         self.store_room.is_back = false;
-        let waiting = self.memory.line.iter().filter(|parked| is_stored(&parked.send));
+        let is_stored = |parked: &&Parked| self.is_stored(parked.arrived.connection, &parked.send);
+        let waiting = self.memory.line.iter().filter(is_stored);
         let waiting: Vec<Arrived> = waiting.map(|parked| parked.arrived).collect();
         for arrived in waiting {
             self.wait_for_store_from(arrived);

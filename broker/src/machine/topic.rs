@@ -1,4 +1,4 @@
-//! Topics: each subscription is a private queue that is bound to the topic.
+//! Topics: each subscription is a private queue that is bound to the topic. Those of durable ones are in `durable`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,13 +21,15 @@ pub(super) struct TopicKey(pub(super) u64);
 pub(super) struct Topic {
     pub(super) destination: Destination,
     bound: BTreeMap<SubscriptionKey, QueueKey>,
-    /// The counts of subscriptions that are gone.
-    ended: Counts,
+    /// Those of durable subscriptions, each with the client id whose messages it leaves out.
+    pub(super) durable: BTreeMap<QueueKey, Option<Arc<str>>>,
+    /// The counts of subscriptions that are gone, and of what comes to none.
+    pub(super) ended: Counts,
 }
 
 impl Topic {
     pub(super) fn new(destination: Destination) -> Self {
-        Self { destination, bound: BTreeMap::new(), ended: Counts::default() }
+        Self { destination, bound: BTreeMap::new(), durable: BTreeMap::new(), ended: Counts::default() }
     }
 }
 
@@ -78,7 +80,7 @@ impl Machine {
         }
     }
 
-    /// Puts a message into the private queue of every subscription. Of a topic that is gone there is none.
+    /// Puts a message into the private queue of every subscription that is not durable. Of a topic that is gone there is none.
     pub(super) fn publish(&mut self, topic: TopicKey, held: Arc<Held>, origin: Option<ConnectionKey>) {
         let bound = self.topics.get(&topic).into_iter().flat_map(|topic| &topic.bound);
         let bound: Vec<_> = bound.map(|(key, queue)| (*key, *queue)).collect();
@@ -107,7 +109,8 @@ impl Machine {
     }
 
     fn private_queues(&self, topic: TopicKey) -> impl Iterator<Item = &Queue> {
-        let bound = self.topics.get(&topic).into_iter().flat_map(|topic| topic.bound.values());
+        let topic = self.topics.get(&topic).into_iter();
+        let bound = topic.flat_map(|topic| topic.bound.values().chain(topic.durable.keys()));
         bound.filter_map(|queue| self.queues.get(queue))
     }
 }

@@ -10,9 +10,9 @@ use corriere_core::{MessageId, TransactionId};
 
 use super::Machine;
 use super::delivery::{Delay, Failure};
-use super::memory::{Held, Memory};
+use super::memory::Memory;
 use super::queue::{Position, QueueKey};
-use super::sending::Target;
+use super::sending::{Sending, Target};
 use super::step::{ConnectionKey, OnStored, Ticket};
 use super::subscription::SubscriptionKey;
 use super::two_phase::{Ending, Phase};
@@ -63,8 +63,7 @@ pub(super) struct Transaction {
 /// A message that becomes visible when a transaction commits.
 #[derive(Debug)]
 struct TransactedSend {
-    target: Target,
-    held: Arc<Held>,
+    sending: Sending,
     /// By which it is recognised when it is sent again, if the store keeps it.
     id: Option<MessageId>,
 }
@@ -106,21 +105,26 @@ impl Transaction {
         self.failure.get_or_insert_with(|| error.to_string());
     }
 
-    pub(super) fn add_send(&mut self, target: Target, held: Arc<Held>, id: Option<MessageId>) {
-        self.sends.push(TransactedSend { target, held, id });
+    pub(super) fn add_send(&mut self, sending: Sending, id: Option<MessageId>) {
+        self.sends.push(TransactedSend { sending, id });
     }
 
-    /// The store has a message of it, whose body may go from now on. Answers whether it is one of these.
+    /// The store has a message of it, whose body may go from now on. Answers whether it is one of these. What goes to a topic is
+    /// none: those of its subscriptions get it of which the store does not know.
     fn is_appended(&mut self, stored: StoredId) -> bool {
-        let index = self.sends.binary_search_by_key(&stored, |send| send.held.id);
-        self.with_body.extend(index.ok());
-        index.is_ok()
+        let index = self.sends.binary_search_by_key(&stored, |send| send.sending.held.id).ok();
+        let is_to_queue = |index: &usize| {
+            self.sends.get(*index).is_some_and(|send| matches!(send.sending.target, Target::Queue(_)))
+        };
+        let index = index.filter(is_to_queue);
+        self.with_body.extend(index);
+        index.is_some()
     }
 
     /// Lets the body go that was sent last of those that may; false when there is none.
     pub(super) fn let_one_go(&mut self, memory: &mut Memory) -> bool {
         while let Some(index) = self.with_body.pop() {
-            if self.sends.get_mut(index).is_some_and(|send| memory.forget_body(&mut send.held)) {
+            if self.sends.get_mut(index).is_some_and(|send| memory.forget_body(&mut send.sending.held)) {
                 return true;
             }
         }
@@ -249,13 +253,13 @@ impl Machine {
             self.attend(subscription);
             self.forget_if_done(subscription);
         }
-        for TransactedSend { target, held, id } in transaction.sends {
+        for TransactedSend { sending, id } in transaction.sends {
             self.producers.doubt_no_more(id.as_ref());
             if let Some(id) = id {
                 // So that it is not sent again.
                 self.producers.note(&id);
             }
-            self.make_sent(target, held, transaction.origin);
+            self.make_sent(sending, transaction.origin);
         }
     }
 
@@ -307,7 +311,7 @@ impl Machine {
             if was_in_doubt {
                 self.producers.doubt_no_more(send.id.as_ref());
             }
-            self.memory.release(send.held);
+            self.drop_sending(send.sending);
         }
         let cause = cause.unwrap_or_else(|| Cause::failure("its transaction was rolled back"));
         // In the order of the queue, not of the acknowledgements: some may come back as dead letters.

@@ -3,7 +3,7 @@
 mod memory;
 mod recovered;
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use corriere_core::id::{ConnectionId, Xid};
@@ -11,7 +11,9 @@ use corriere_core::{Destination, Message, Timestamp};
 use thiserror::Error;
 
 pub use memory::MemoryStore;
-pub use recovered::{PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue, Totals};
+pub use recovered::{
+    PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue, RecoveredSubscription, Totals,
+};
 
 /// Keeps persistent messages and their delivery state.
 ///
@@ -41,7 +43,8 @@ pub trait MessageStore: Debug + Send + Sync {
     /// and made durable on this thread, where that is quick and cheaper than to wake another, and by another otherwise.
     fn lead(&self) {}
 
-    /// Has it take sends again: from the first [`StoreOperation::Append`] of [`Arrival::Sent`] that it refuses with
+    /// Has it take sends again: from the first [`StoreOperation::Append`] of [`Arrival::Sent`] or
+    /// [`StoreOperation::Publish`] that it refuses with
     /// [`StoreError::Full`] until this call it refuses all of them so, that of none a later one is stored that was submitted
     /// before its sender knew.
     fn take_sends(&self) {}
@@ -101,8 +104,26 @@ pub enum StoreTransaction {
     Distributed(Xid),
 }
 
-/// A message in a queue, as broker and store name it: counted by the broker over the life of the store and never used
-/// again, so that two dead letters that were one message of a topic are still two.
+/// The name of a durable subscription, which is its own among those of its client id.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SubscriptionName {
+    /// Whose it is.
+    pub client_id: Arc<str>,
+    /// What its client calls it.
+    pub name: Arc<str>,
+}
+
+/// Where a stored message is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Recipient {
+    /// On a queue.
+    Queue(Destination),
+    /// With a durable subscription to a topic.
+    Subscription(SubscriptionName),
+}
+
+/// A message in a queue or of a durable subscription, as broker and store name it: counted by the broker over the life of the
+/// store and never used again, so that two dead letters that were one message of a topic are still two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct StoredId(pub u64);
 
@@ -123,6 +144,31 @@ pub enum StoreOperation {
         /// The transaction that it waits for.
         transaction: Option<StoreTransaction>,
     },
+    /// A message of a topic enters durable subscriptions, behind all that is there. It is stored once, whatever their number.
+    Publish {
+        /// Its name with the first of them; with each of the others it has the next one.
+        stored: StoredId,
+        /// The topic.
+        topic: Destination,
+        /// Those that it goes to; one that is not there gets nothing, nor does one that is removed before the transaction is
+        /// committed.
+        subscriptions: Vec<SubscriptionName>,
+        /// The message.
+        message: Arc<Message>,
+        /// The transaction that it waits for.
+        transaction: Option<StoreTransaction>,
+    },
+    /// A durable subscription is made; one of this name that is there ends as by [`StoreOperation::RemoveSubscription`].
+    CreateSubscription {
+        /// Its name.
+        subscription: SubscriptionName,
+        /// What it is to.
+        topic: Destination,
+        /// Whether messages of its own client are left out, which is for the broker to do.
+        no_local: bool,
+    },
+    /// A durable subscription ends with all its messages.
+    RemoveSubscription(SubscriptionName),
     /// A message leaves its queue for good.
     Remove {
         /// Which one.
@@ -191,6 +237,26 @@ pub struct DeliveryState {
     pub since: Timestamp,
     /// Whether a conversion has failed that was not counted.
     pub conversion_failed: bool,
+}
+
+impl StoredId {
+    /// The name of a message that is stored once, with the subscription of this place among those that it goes to.
+    #[must_use]
+    pub fn with(self, place: usize) -> Self {
+        Self(self.0.saturating_add(place as u64))
+    }
+}
+
+impl fmt::Display for SubscriptionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "durable subscription `{}` of client `{}`", self.name, self.client_id)
+    }
+}
+
+impl From<Destination> for Recipient {
+    fn from(queue: Destination) -> Self {
+        Self::Queue(queue)
+    }
 }
 
 impl DeliveryState {
@@ -280,11 +346,16 @@ impl StoreOperation {
 
     fn needs(&self) -> Safety {
         match self {
-            Self::Append { transaction: None, .. } | Self::Prepare(_) | Self::Commit(_) => Safety::Durable,
+            Self::Append { transaction: None, .. }
+            | Self::Publish { transaction: None, .. }
+            | Self::CreateSubscription { .. }
+            | Self::RemoveSubscription(_)
+            | Self::Prepare(_)
+            | Self::Commit(_) => Safety::Durable,
             Self::Remove { transaction: None, .. } | Self::DeliveryState { .. } | Self::Rollback(_) => {
                 Safety::Written
             }
-            Self::Append { .. } | Self::Remove { .. } => Safety::Staged,
+            Self::Append { .. } | Self::Publish { .. } | Self::Remove { .. } => Safety::Staged,
         }
     }
 }

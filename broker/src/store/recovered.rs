@@ -6,13 +6,15 @@ use corriere_core::id::Xid;
 use corriere_core::message::Priority;
 use corriere_core::{Destination, MessageId, Timestamp};
 
-use super::{DeliveryState, StoredId};
+use super::{DeliveryState, Recipient, StoredId, SubscriptionName};
 
 /// What was there when a store was opened, without the bodies.
 #[derive(Clone, Debug, Default)]
 pub struct Recovered {
     /// Every queue that ever had a message, in the order of their names.
     pub queues: Vec<RecoveredQueue>,
+    /// Every durable subscription, in the order of their making.
+    pub subscriptions: Vec<RecoveredSubscription>,
     /// Transactions that wait for their outcome, in the order in which they were prepared.
     pub prepared: Vec<PreparedTransaction>,
     /// The last sequence number of each of the producers that sent last, those used longest ago first.
@@ -27,6 +29,21 @@ pub struct RecoveredQueue {
     /// Which one.
     pub destination: Destination,
     /// What became of its messages since the directory was made.
+    pub totals: Totals,
+    /// Its messages in the order in which they became visible; priorities are not considered.
+    pub messages: Vec<RecoveredMessage>,
+}
+
+/// A durable subscription as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecoveredSubscription {
+    /// Which one.
+    pub subscription: SubscriptionName,
+    /// What it is to.
+    pub topic: Destination,
+    /// Whether messages of its own client are left out.
+    pub no_local: bool,
+    /// What became of its messages since it was made.
     pub totals: Totals,
     /// Its messages in the order in which they became visible; priorities are not considered.
     pub messages: Vec<RecoveredMessage>,
@@ -52,8 +69,9 @@ pub struct RecoveredMessage {
 pub struct PreparedTransaction {
     /// Which one.
     pub xid: Xid,
-    /// What it sends, in order, with where each goes. These are on no queue yet.
-    pub sends: Vec<(Destination, RecoveredMessage)>,
+    /// What it sends, in order, with where each goes: what goes to several durable subscriptions is there for each of them. These
+    /// are on no queue yet.
+    pub sends: Vec<(Recipient, RecoveredMessage)>,
     /// By which each of these is recognised when it is sent again.
     pub ids: Vec<Option<MessageId>>,
     /// What it acknowledges: messages that are on their queues and belong to it.

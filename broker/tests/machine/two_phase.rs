@@ -143,7 +143,7 @@ fn acknowledgements_of_a_prepared_branch_are_locks_that_survive_a_restart() {
             vec![RecoveredQueue { destination: orders.clone(), totals: Totals::default(), messages }];
         let prepared = vec![PreparedTransaction {
             xid: xid(1),
-            sends: vec![(orders.clone(), row(3))],
+            sends: vec![(orders.clone().into(), row(3))],
             ids: vec![letter.headers().message_id.clone()],
             acknowledged: vec![StoredId(1)],
         }];

@@ -35,6 +35,7 @@
 pub mod acceptor;
 mod client;
 mod codec;
+mod durable;
 mod link;
 pub mod redelivery;
 

@@ -12,6 +12,9 @@
 //! | `MessageDispatch.command_id` | the delivery's [`epoch`](corriere_core::provider::Dispatch::epoch), as nobody answers a dispatch |
 //! | `MessagePull` | a timeout of at least 1 grants so many messages; -1 drains, which a dispatch without a message confirms, whatever came |
 //! | `ConsumerInfo.additional_predicate` | a `JournalTrace` with the window's extension and the redelivery policy ([`ConsumerTerms`]) |
+//! | `ConsumerInfo` of a consumer that is there | it is given this window: `prefetch_size`, and the extension of its terms |
+//! | `ConsumerControl` with a prefetch | the broker has given the consumer this one |
+//! | `ConsumerControl` with `stop` | the consumer stands still, with as many unacknowledged messages as its prefetch says ([`slow`]) |
 //!
 //! Everything else is as in OpenWire: a hand-over is an acknowledgement of the kind DELIVERED; a browser with a window of 0 is
 //! granted what it pulls, and a dispatch without a message is its end.
@@ -22,13 +25,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use corriere_core::RedeliveryOverrides;
 use corriere_core::provider::{AckKind, Cause, CauseKind};
+use corriere_core::{Destination, RedeliveryOverrides};
 use thiserror::Error;
 
 use crate::codec::Structure;
 use crate::codec::primitive::{Primitive, PrimitiveMap};
-use crate::codec::structures::{JournalTrace, Throwable};
+use crate::codec::structures::{ConsumerControl, ConsumerId, JournalTrace, Throwable};
 
 /// The property of `WireFormatInfo` by which a side says that it speaks as this module does; a boolean.
 pub const PEER_PROPERTY: &str = "CorriereRedelivery";
@@ -120,6 +123,19 @@ pub fn condemnation(throwable: Option<&Throwable>) -> AckKind {
     }
 }
 
+/// What says of a consumer that it stands still by its own doing, with so many messages that it has not acknowledged
+/// ([`Event::SlowConsumer`](corriere_core::provider::Event::SlowConsumer)).
+#[must_use]
+pub fn slow(consumer: ConsumerId, destination: &Destination, unacknowledged: u64) -> ConsumerControl {
+    ConsumerControl {
+        destination: Some(destination.into()),
+        consumer_id: Some(consumer),
+        prefetch: i32::try_from(unacknowledged).unwrap_or(i32::MAX),
+        stop: true,
+        ..ConsumerControl::default()
+    }
+}
+
 /// An exception as Java shows it: its class, a colon, what it says.
 fn in_words(throwable: &Throwable) -> String {
     match throwable.message.as_deref() {
@@ -137,14 +153,16 @@ pub(crate) fn cut(text: &str) -> &str {
 /// What a consumer of Corriere wants of the broker that `ConsumerInfo` has no field for.
 ///
 /// On the wire it is the text of a `JournalTrace`: names and values as in a URL,
-/// `extension=5&maximumRedeliveries=-1&initialRedeliveryDelay=250`. The names are `extension`, `maximumRedeliveries` (-1 for no
-/// limit), `initialRedeliveryDelay`, `redeliveryDelay`, `maximumRedeliveryDelay` (milliseconds; -1 for no bound of the last),
+/// `extension=5&maximumRedeliveries=-1&initialRedeliveryDelay=250`. The names are `extension`, `defaultPrefetch` (`true` where
+/// the broker's policy may choose the prefetch), `maximumRedeliveries` (-1 for no limit), `initialRedeliveryDelay`, `redeliveryDelay`, `maximumRedeliveryDelay` (milliseconds; -1 for no bound of the last),
 /// `backOffMultiplier` (-1 for none) and `nonBlockingRedelivery`; what is absent is left to the broker, an absent extension is
 /// no bound.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConsumerTerms {
     /// See [`Credit::Window`](corriere_core::provider::Credit::Window).
     pub extension: Option<u32>,
+    /// See [`Subscribe::is_default_credit`](corriere_core::provider::Subscribe::is_default_credit).
+    pub is_default_credit: bool,
     /// Where it wants another redelivery policy than the broker's.
     pub redelivery: RedeliveryOverrides,
 }
@@ -161,6 +179,7 @@ pub struct TermsError {
 }
 
 const EXTENSION: &str = "extension";
+const DEFAULT_PREFETCH: &str = "defaultPrefetch";
 const MAXIMUM_REDELIVERIES: &str = "maximumRedeliveries";
 const INITIAL_DELAY: &str = "initialRedeliveryDelay";
 const DELAY: &str = "redeliveryDelay";
@@ -179,6 +198,7 @@ impl ConsumerTerms {
         let time = |delay: Duration| milliseconds(delay).to_string();
         let terms = [
             (EXTENSION, self.extension.map(|extension| extension.to_string())),
+            (DEFAULT_PREFETCH, self.is_default_credit.then(|| true.to_string())),
             (
                 MAXIMUM_REDELIVERIES,
                 wanted.maximum_redeliveries.map(|maximum| or_none(maximum, |n| n.to_string())),
@@ -219,6 +239,7 @@ impl ConsumerTerms {
         let wanted = &mut self.redelivery;
         match name {
             EXTENSION => self.extension = Some(value.parse().map_err(|_| "a number of messages")?),
+            DEFAULT_PREFETCH => self.is_default_credit = truth(value)?,
             MAXIMUM_REDELIVERIES => {
                 wanted.maximum_redeliveries = Some(unless_none(value, |value| {
                     value.parse().map_err(|_| "a number of redeliveries, -1 for no limit")
@@ -231,12 +252,12 @@ impl ConsumerTerms {
                 wanted.back_off =
                     Some(unless_none(value, |value| value.parse().map_err(|_| "a factor, -1 for none"))?);
             }
-            NON_BLOCKING => {
-                wanted.non_blocking = Some(value.parse().map_err(|_| "`true` or `false`")?);
-            }
+            NON_BLOCKING => wanted.non_blocking = Some(truth(value)?),
             _ => {
-                return Err("extension, maximumRedeliveries, initialRedeliveryDelay, redeliveryDelay, \
-                     maximumRedeliveryDelay, backOffMultiplier or nonBlockingRedelivery");
+                return Err(
+                    "extension, defaultPrefetch, maximumRedeliveries, initialRedeliveryDelay, redeliveryDelay, \
+                     maximumRedeliveryDelay, backOffMultiplier or nonBlockingRedelivery",
+                );
             }
         }
         Ok(())
@@ -252,6 +273,10 @@ fn unless_none<T>(
     read: impl FnOnce(&str) -> Result<T, &'static str>,
 ) -> Result<Option<T>, &'static str> {
     if value == NONE { Ok(None) } else { read(value).map(Some) }
+}
+
+fn truth(value: &str) -> Result<bool, &'static str> {
+    value.parse().map_err(|_| "`true` or `false`")
 }
 
 fn time(value: &str) -> Result<Duration, &'static str> {
@@ -330,8 +355,8 @@ mod tests {
         let endless = RedeliveryPolicy { maximum_redeliveries: None, ..RedeliveryPolicy::default() };
         for terms in [
             ConsumerTerms::default(),
-            ConsumerTerms { extension: Some(0), redelivery: policy.into() },
-            ConsumerTerms { extension: Some(u32::MAX), redelivery: endless.into() },
+            ConsumerTerms { extension: Some(0), is_default_credit: true, redelivery: policy.into() },
+            ConsumerTerms { extension: Some(u32::MAX), is_default_credit: false, redelivery: endless.into() },
         ] {
             assert_eq!(ConsumerTerms::from_structure(Some(&terms.to_structure())), Ok(terms));
         }

@@ -28,7 +28,7 @@ use crate::files::{FileSystem, OpenMode};
 use crate::store::StoredId;
 
 /// The version of the format of what is in the file; redb has one of its own.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 
 /// What redb may keep of the file in memory. It is read once, at the start, and then only written.
 const CACHE: usize = 16 << 20;
@@ -36,6 +36,7 @@ const CACHE: usize = 16 << 20;
 const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
 const REFERENCES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("references");
 const QUEUES: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("queues");
+const SUBSCRIPTIONS: TableDefinition<'_, u32, &[u8]> = TableDefinition::new("subscriptions");
 const PRODUCERS: TableDefinition<'_, &str, (u64, u64)> = TableDefinition::new("producers");
 const TRANSACTIONS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("transactions");
 const OPERATIONS: TableDefinition<'_, (u64, u64), &[u8]> = TableDefinition::new("operations");
@@ -309,6 +310,7 @@ fn write(
             ("last_id", counters.last_id.0),
             ("transaction", counters.transaction),
             ("prepared", counters.prepared),
+            ("queues", counters.queues),
         ] {
             meta.insert(name, value)?;
         }
@@ -323,7 +325,7 @@ fn write_changes(transaction: &WriteTransaction, changes: &Changes) -> Result<()
     for (stored, reference) in &changes.references {
         match reference {
             Some(reference) => {
-                values::put_padded_reference(&mut bytes, reference);
+                values::put_padded_reference(&mut bytes, *stored, reference);
                 references.insert(stored.0, &*bytes)?;
             }
             None => drop(references.remove(stored.0)?),
@@ -331,10 +333,15 @@ fn write_changes(transaction: &WriteTransaction, changes: &Changes) -> Result<()
         bytes.clear();
     }
     let mut queues = transaction.open_table(QUEUES)?;
-    for (number, destination, totals) in &changes.queues {
-        values::put_queue(&mut bytes, destination, totals);
-        queues.insert(number, &*bytes)?;
+    let mut subscriptions = transaction.open_table(SUBSCRIPTIONS)?;
+    for (number, holder, totals) in &changes.queues {
+        let table =
+            if values::put_holder(&mut bytes, holder, totals) { &mut subscriptions } else { &mut queues };
+        table.insert(number, &*bytes)?;
         bytes.clear();
+    }
+    for number in &changes.removed_queues {
+        subscriptions.remove(number)?;
     }
     let mut producers = transaction.open_table(PRODUCERS)?;
     for (name, producer) in &changes.producers {
@@ -396,19 +403,27 @@ fn read(transaction: &ReadTransaction) -> Result<(Saved, Place), CheckpointError
         last_id: StoredId(get("last_id")?),
         transaction: get("transaction")?,
         prepared: get("prepared")?,
+        queues: if version == 1 { 0 } else { get("queues")? },
     };
     let mut saved = Saved { counters, ..Saved::default() };
     each(transaction, QUEUES, |number, bytes| {
-        let (destination, totals) = values::queue(bytes)?;
-        // The numbers have no gaps, so that they are places in a list.
-        if number as usize != saved.queues.len() {
-            return Err("a queue is missing");
-        }
-        saved.queues.push((number, destination, totals));
+        let (holder, totals) = values::queue(bytes)?;
+        saved.queues.push((number, holder, totals));
         Ok(())
     })?;
+    each(transaction, SUBSCRIPTIONS, |number, bytes| {
+        let (holder, totals) = values::subscription(bytes)?;
+        saved.queues.push((number, holder, totals));
+        Ok(())
+    })?;
+    saved.queues.sort_unstable_by_key(|(number, ..)| *number);
     each(transaction, REFERENCES, |stored, bytes| {
-        saved.references.push((StoredId(stored), values::padded_reference(bytes)?));
+        let stored = StoredId(stored);
+        let reference = values::padded_reference(stored, bytes)?;
+        if saved.queues.binary_search_by_key(&reference.queue, |(number, ..)| *number).is_err() {
+            return Err("a message is on a queue that is missing");
+        }
+        saved.references.push((stored, reference));
         Ok(())
     })?;
     each(transaction, PRODUCERS, |name: &str, (sequence, used)| {

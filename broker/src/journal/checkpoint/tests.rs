@@ -7,9 +7,9 @@ use corriere_core::{ConnectionId, Destination, Timestamp};
 
 use super::*;
 use crate::files::{Fault, Operation as FileOperation, RecordedFiles, Survival};
-use crate::journal::change::{Appended, Change, Entry};
+use crate::journal::change::{Appended, Change, Entry, LargeFile, Recipients};
 use crate::journal::index::Index;
-use crate::store::{Arrival, DeliveryState, Recovered, Removal, StoreTransaction};
+use crate::store::{Arrival, DeliveryState, Recovered, Removal, StoreTransaction, SubscriptionName};
 
 const PATH: &str = "broker/kr-store/state";
 
@@ -41,15 +41,32 @@ fn xid() -> Xid {
 fn append(stored: u64, transaction: Option<StoreTransaction>) -> Change {
     Change::Append(Appended {
         stored: StoredId(stored),
-        queue: Destination::queue("orders").unwrap(),
+        to: Recipients::Queue(Destination::queue("orders").unwrap()),
         arrival: if stored == 3 { Arrival::MovedIn } else { Arrival::Sent },
         priority: Priority::new(9).unwrap(),
         expiration: (stored == 2).then_some(Timestamp(77)),
         size: 1_000 + stored,
         producer: (stored != 2).then(|| ("ID:p".into(), stored)),
         transaction,
-        large: (stored == 1).then_some(5_000),
+        large: (stored == 1).then_some(LargeFile { name: StoredId(stored), length: 5_000 }),
     })
+}
+
+fn subscription(name: &str) -> SubscriptionName {
+    SubscriptionName { client_id: "client".into(), name: name.into() }
+}
+
+fn create_subscription(name: &str) -> Change {
+    let (subscription, topic) = (subscription(name), Destination::topic("prices").unwrap());
+    Change::CreateSubscription { subscription, topic, no_local: name == "b" }
+}
+
+fn publish(stored: u64, to: &[&str], transaction: Option<StoreTransaction>) -> Change {
+    let Change::Append(appended) = append(1, transaction) else { unreachable!() };
+    let names = to.iter().map(|name| subscription(name)).collect();
+    let to = Recipients::Subscriptions(Destination::topic("prices").unwrap(), names);
+    let (stored, large) = (StoredId(stored), Some(LargeFile { name: StoredId(stored), length: 7 }));
+    Change::Append(Appended { stored, to, large, ..appended })
 }
 
 fn remove(stored: u64, reason: Removal, transaction: Option<StoreTransaction>) -> Change {
@@ -77,6 +94,11 @@ fn history() -> Vec<Change> {
     vec![
         append(1, None),
         append(2, None),
+        create_subscription("a"),
+        create_subscription("b"),
+        publish(20, &["a", "b"], None),
+        publish(22, &["b", "a"], Some(local())),
+        Change::RemoveSubscription(subscription("a")),
         append(3, Some(local())),
         remove(1, Removal::DeadLettered, Some(local())),
         append(4, distributed()),
@@ -191,7 +213,7 @@ fn one_of_a_newer_version_is_refused_by_its_number() {
     assert!(matches!(refused, CheckpointError::Newer { found } if found == VERSION + 1), "{refused}");
     assert_eq!(
         refused.to_string(),
-        "it was written by a newer version (checkpoint format 2, this one knows 1)"
+        "it was written by a newer version (checkpoint format 3, this one knows 2)"
     );
 }
 

@@ -4,13 +4,14 @@ use corriere_core::id::Xid;
 use corriere_core::message::Priority;
 use corriere_core::{ConnectionId, Destination, DestinationKind, Timestamp};
 
+use crate::journal::change::LargeFile;
 use crate::journal::fields::{Fault, Fields, put_u32, put_u64};
-use crate::journal::index::{Operation, Reference};
+use crate::journal::index::{Holder, Operation, Reference};
 use crate::journal::lsn::Lsn;
 use crate::journal::record::{put_state, read_state};
-use crate::store::{Arrival, DeliveryState, Removal, StoreTransaction, StoredId, Totals};
+use crate::store::{Arrival, DeliveryState, Removal, StoreTransaction, StoredId, SubscriptionName, Totals};
 
-fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
+fn put_reference(out: &mut Vec<u8>, stored: StoredId, reference: &Reference) {
     put_u64(out, reference.lsn.0);
     put_u32(out, reference.length);
     put_u32(out, reference.queue);
@@ -19,19 +20,30 @@ fn put_reference(out: &mut Vec<u8>, reference: &Reference) {
     out.push(reference.priority.level());
     put_number(out, reference.expiration.map(|moment| moment.0));
     put_state(out, &reference.state);
-    put_number(out, reference.large);
+    match reference.large {
+        None => out.push(0),
+        Some(large) if large.name == stored => {
+            out.push(1);
+            put_u64(out, large.length);
+        }
+        Some(large) => {
+            out.push(2);
+            put_u64(out, large.length);
+            put_u64(out, large.name.0);
+        }
+    }
 }
 
 /// A reference with room for what may be noted of it: a state that comes later does not make it longer, so that a checkpoint
 /// of states needs no pages that the one before did not need.
-pub(super) fn put_padded_reference(out: &mut Vec<u8>, reference: &Reference) {
-    put_reference(out, reference);
+pub(super) fn put_padded_reference(out: &mut Vec<u8>, stored: StoredId, reference: &Reference) {
+    put_reference(out, stored, reference);
     (0..lacking(&reference.state)).for_each(|_| put_u64(out, 0));
 }
 
-pub(super) fn padded_reference(bytes: &[u8]) -> Result<Reference, Fault> {
+pub(super) fn padded_reference(stored: StoredId, bytes: &[u8]) -> Result<Reference, Fault> {
     whole(bytes, |fields| {
-        let reference = read_reference(fields)?;
+        let reference = read_reference(stored, fields)?;
         for _ in 0..lacking(&reference.state) {
             // One that was written before there was a `since` has fewer.
             if !fields.rest().is_empty() {
@@ -51,7 +63,7 @@ fn lacking(state: &DeliveryState) -> usize {
     }
 }
 
-fn read_reference(fields: &mut Fields<'_>) -> Result<Reference, Fault> {
+fn read_reference(stored: StoredId, fields: &mut Fields<'_>) -> Result<Reference, Fault> {
     Ok(Reference {
         lsn: Lsn(fields.u64()?),
         length: fields.u32()?,
@@ -61,24 +73,56 @@ fn read_reference(fields: &mut Fields<'_>) -> Result<Reference, Fault> {
         priority: Priority::new(fields.u8()?).map_err(|_| "a priority is above 9")?,
         expiration: fields.option(Fields::u64)?.map(Timestamp),
         state: read_state(fields)?,
-        large: fields.option(Fields::u64)?,
+        large: match fields.u8()? {
+            0 => None,
+            1 => Some(LargeFile { name: stored, length: fields.u64()? }),
+            2 => Some(LargeFile { length: fields.u64()?, name: StoredId(fields.u64()?) }),
+            _ => return Err("a large file is of no known kind"),
+        },
     })
 }
 
-pub(super) fn put_queue(out: &mut Vec<u8>, destination: &Destination, totals: &Totals) {
+/// Appends a queue or a durable subscription, and says whether it is the latter, which has a table of its own.
+pub(super) fn put_holder(out: &mut Vec<u8>, holder: &Holder, totals: &Totals) -> bool {
     put_u64(out, totals.enqueued);
     put_u64(out, totals.acknowledged);
     put_u64(out, totals.dead_lettered);
-    put_bytes(out, destination.to_string().as_bytes());
+    match holder {
+        Holder::Queue(destination) => {
+            put_bytes(out, destination.to_string().as_bytes());
+            false
+        }
+        Holder::Subscription { name, topic, no_local } => {
+            put_bytes(out, topic.to_string().as_bytes());
+            out.push((*no_local).into());
+            put_bytes(out, name.client_id.as_bytes());
+            put_bytes(out, name.name.as_bytes());
+            true
+        }
+    }
 }
 
-pub(super) fn queue(bytes: &[u8]) -> Result<(Destination, Totals), Fault> {
+pub(super) fn queue(bytes: &[u8]) -> Result<(Holder, Totals), Fault> {
     whole(bytes, |fields| {
-        let totals =
-            Totals { enqueued: fields.u64()?, acknowledged: fields.u64()?, dead_lettered: fields.u64()? };
+        let totals = read_totals(fields)?;
         let destination = Destination::parse(fields.text()?, DestinationKind::Queue);
-        Ok((destination.map_err(|_| "the name of a queue is none")?, totals))
+        Ok((Holder::Queue(destination.map_err(|_| "the name of a queue is none")?), totals))
     })
+}
+
+pub(super) fn subscription(bytes: &[u8]) -> Result<(Holder, Totals), Fault> {
+    whole(bytes, |fields| {
+        let totals = read_totals(fields)?;
+        let topic = Destination::parse(fields.text()?, DestinationKind::Topic);
+        let topic = topic.map_err(|_| "the name of a topic is none")?;
+        let no_local = fields.bool()?;
+        let name = SubscriptionName { client_id: fields.shared_text()?, name: fields.shared_text()? };
+        Ok((Holder::Subscription { name, topic, no_local }, totals))
+    })
+}
+
+fn read_totals(fields: &mut Fields<'_>) -> Result<Totals, Fault> {
+    Ok(Totals { enqueued: fields.u64()?, acknowledged: fields.u64()?, dead_lettered: fields.u64()? })
 }
 
 pub(super) fn put_transaction(out: &mut Vec<u8>, id: &StoreTransaction, prepared: Option<u64>) {
@@ -119,7 +163,7 @@ pub(super) fn put_operation(out: &mut Vec<u8>, operation: &Operation) {
         Operation::Send { stored, reference, arrival, producer } => {
             out.push(1);
             put_u64(out, stored.0);
-            put_reference(out, reference);
+            put_reference(out, *stored, reference);
             out.push(match arrival {
                 Arrival::Sent => 0,
                 Arrival::MovedIn => 1,
@@ -145,16 +189,19 @@ pub(super) fn put_operation(out: &mut Vec<u8>, operation: &Operation) {
 
 pub(super) fn operation(bytes: &[u8]) -> Result<Operation, Fault> {
     whole(bytes, |fields| match fields.u8()? {
-        1 => Ok(Operation::Send {
-            stored: StoredId(fields.u64()?),
-            reference: read_reference(fields)?,
-            arrival: match fields.u8()? {
-                0 => Arrival::Sent,
-                1 => Arrival::MovedIn,
-                _ => return Err("an arrival is of no known kind"),
-            },
-            producer: fields.option(|fields| Ok((fields.shared_text()?, fields.u64()?)))?,
-        }),
+        1 => {
+            let stored = StoredId(fields.u64()?);
+            Ok(Operation::Send {
+                stored,
+                reference: read_reference(stored, fields)?,
+                arrival: match fields.u8()? {
+                    0 => Arrival::Sent,
+                    1 => Arrival::MovedIn,
+                    _ => return Err("an arrival is of no known kind"),
+                },
+                producer: fields.option(|fields| Ok((fields.shared_text()?, fields.u64()?)))?,
+            })
+        }
         2 => Ok(Operation::Remove {
             stored: StoredId(fields.u64()?),
             reason: match fields.u8()? {

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use corriere_core::Destination;
-
-use super::{Counters, Index, Operation, Producer, Queue, Reference, Transaction, Weight, weight};
+use super::{Counters, Holder, Index, Operation, Producer, Reference, Transaction, Weight, weight};
 use crate::journal::lsn::Lsn;
 use crate::store::{StoreTransaction, StoredId, Totals};
 
@@ -14,7 +12,9 @@ pub(crate) struct Changes {
     pub(crate) counters: Counters,
     /// Messages as they are now; `None` where one is gone.
     pub(crate) references: Vec<(StoredId, Option<Reference>)>,
-    pub(crate) queues: Vec<(u32, Destination, Totals)>,
+    pub(crate) queues: Vec<(u32, Holder, Totals)>,
+    /// Durable subscriptions that are gone, by their numbers.
+    pub(crate) removed_queues: Vec<u32>,
     pub(crate) producers: Vec<(Arc<str>, Option<Producer>)>,
     /// In the order in which they are to be written.
     pub(crate) transactions: Vec<TransactionChange>,
@@ -48,7 +48,7 @@ impl TransactionChange {
 pub(crate) struct Saved {
     pub(crate) counters: Counters,
     pub(crate) references: Vec<(StoredId, Reference)>,
-    pub(crate) queues: Vec<(u32, Destination, Totals)>,
+    pub(crate) queues: Vec<(u32, Holder, Totals)>,
     pub(crate) producers: Vec<(Arc<str>, Producer)>,
     pub(crate) transactions: Vec<SavedTransaction>,
 }
@@ -69,15 +69,11 @@ impl Index {
         for base in segments {
             index.add_segment(base);
         }
-        let mut queues = saved.queues;
-        queues.sort_unstable_by_key(|(number, _, _)| *number);
-        for (number, destination, totals) in queues {
-            index.weight.others += weight::of_queue(&destination);
-            index.queue_numbers.insert(destination.clone(), number);
-            index.queues.push(Queue { destination, totals, changed: false });
+        for (number, holder, totals) in saved.queues {
+            index.restore_queue(number, holder, totals);
         }
         for (_, reference) in &saved.references {
-            index.count(reference.lsn, 1);
+            index.raise(reference);
             index.weight.references += weight::of_reference(reference);
         }
         index.references = saved.references.into_iter().collect();
@@ -89,7 +85,7 @@ impl Index {
             for operation in &operations {
                 index.weight.others += weight::of_operation(operation);
                 if let Operation::Send { stored, reference, .. } = operation {
-                    index.count(reference.lsn, 1);
+                    index.raise(reference);
                     index.sent.insert(*stored, *reference);
                 }
             }
@@ -114,6 +110,7 @@ impl Index {
                 .map(|(b, _)| Lsn(*b))
                 .collect(),
             dead_large: std::mem::take(&mut self.dead_large),
+            removed_queues: std::mem::take(&mut self.removed_queues),
             weight: self.weight(),
             ..Changes::default()
         };
@@ -121,9 +118,9 @@ impl Index {
         for stored in std::mem::take(&mut self.changed).into_keys() {
             changes.references.push((stored, self.references.get(&stored).copied()));
         }
-        for (number, queue) in (0..).zip(&mut self.queues) {
+        for (number, queue) in &mut self.queues {
             if std::mem::take(&mut queue.changed) {
-                changes.queues.push((number, queue.destination.clone(), queue.totals));
+                changes.queues.push((*number, queue.holder.clone(), queue.totals));
             }
         }
         for (id, transaction) in &mut self.transactions {
@@ -151,6 +148,7 @@ impl Changes {
     pub(crate) fn is_empty(&self) -> bool {
         self.references.is_empty()
             && self.queues.is_empty()
+            && self.removed_queues.is_empty()
             && self.producers.is_empty()
             && self.transactions.is_empty()
     }

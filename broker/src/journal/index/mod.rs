@@ -2,6 +2,7 @@
 //! many live records each segment has. Pure: records in, state out.
 
 mod changes;
+mod holder;
 mod producers;
 #[cfg(test)]
 mod tests;
@@ -14,15 +15,17 @@ use corriere_core::message::Priority;
 use corriere_core::{Destination, MessageId, Timestamp};
 
 pub(crate) use changes::{Changes, Saved, SavedTransaction, TransactionChange};
+pub(crate) use holder::Holder;
 pub(crate) use producers::Producer;
 pub(crate) use weight::{Weight, greatest_weight, greatest_weight_of_transaction};
 
+use self::holder::Queue;
 use self::producers::Producers;
-use super::change::{Appended, Change, Entry};
+use super::change::{Appended, Change, Entry, LargeFile};
 use super::lsn::Lsn;
 use crate::store::{
-    Arrival, Attempt, DeliveryState, PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue,
-    Removal, StoreTransaction, StoredId, Totals,
+    Arrival, Attempt, DeliveryState, PreparedTransaction, Recovered, RecoveredMessage, Removal,
+    StoreTransaction, StoredId, SubscriptionName,
 };
 
 /// The state that the journal describes. Records are applied in the order of the journal.
@@ -31,8 +34,12 @@ pub(crate) struct Index {
     /// In the order of their names, which is about that of their records and of their positions: what is sent last is
     /// entered at the end, and a million of them are read in order.
     references: BTreeMap<StoredId, Reference>,
-    queues: Vec<Queue>,
+    /// Queues and durable subscriptions.
+    queues: BTreeMap<u32, Queue>,
     queue_numbers: HashMap<Destination, u32>,
+    subscription_numbers: HashMap<SubscriptionName, u32>,
+    /// Subscriptions that were made as something went to them, where that may be.
+    guessed: Option<Vec<SubscriptionName>>,
     transactions: HashMap<StoreTransaction, Transaction>,
     /// What the transactions send that are not over.
     sent: BTreeMap<StoredId, Reference>,
@@ -44,6 +51,9 @@ pub(crate) struct Index {
     /// written there.
     changed: BTreeMap<StoredId, bool>,
     ended: Vec<TransactionChange>,
+    removed_queues: Vec<u32>,
+    /// How many live messages are in each large file.
+    large: HashMap<StoredId, u32>,
     dead_large: Vec<StoredId>,
     /// What all of this takes in a checkpoint.
     weight: Weight,
@@ -60,6 +70,8 @@ pub(crate) struct Counters {
     pub(crate) transaction: u64,
     /// The place, among those prepared, of the transaction that was prepared last.
     pub(crate) prepared: u64,
+    /// How many queues and durable subscriptions were ever numbered.
+    pub(crate) queues: u64,
 }
 
 /// A live message, without its body.
@@ -68,15 +80,16 @@ pub(crate) struct Reference {
     pub(crate) lsn: Lsn,
     /// Bytes of its record.
     pub(crate) length: u32,
+    /// The number of its queue or its durable subscription.
     pub(crate) queue: u32,
-    /// Its place in its queue; 0 while its transaction is open.
+    /// Its place in there; 0 while its transaction is open.
     pub(crate) position: u64,
     pub(crate) size: u64,
     pub(crate) priority: Priority,
     pub(crate) expiration: Option<Timestamp>,
     pub(crate) state: DeliveryState,
-    /// Bytes of the file of its own that has its body.
-    pub(crate) large: Option<u64>,
+    /// The file of its own that has its body.
+    pub(crate) large: Option<LargeFile>,
 }
 
 /// What a transaction does when it is committed.
@@ -84,13 +97,6 @@ pub(crate) struct Reference {
 pub(crate) enum Operation {
     Send { stored: StoredId, reference: Reference, arrival: Arrival, producer: Option<(Arc<str>, u64)> },
     Remove { stored: StoredId, reason: Removal },
-}
-
-#[derive(Debug)]
-struct Queue {
-    destination: Destination,
-    totals: Totals,
-    changed: bool,
 }
 
 #[derive(Debug)]
@@ -134,6 +140,10 @@ impl Index {
     pub(crate) fn apply(&mut self, entry: Entry) {
         match entry.change {
             Change::Append(appended) => self.append(entry.lsn, entry.length, appended),
+            Change::CreateSubscription { subscription, topic, no_local } => {
+                self.create_subscription(subscription, topic, no_local);
+            }
+            Change::RemoveSubscription(subscription) => self.remove_subscription(&subscription),
             Change::Remove { stored, reason, transaction: None } => self.remove(stored, reason),
             Change::Remove { stored, reason, transaction: Some(transaction) } => {
                 self.add_operation(transaction, Operation::Remove { stored, reason });
@@ -186,31 +196,30 @@ impl Index {
 
     /// The state as the broker gets it when it starts.
     pub(crate) fn recovered(&self) -> Recovered {
-        let mut found: Vec<(Vec<u64>, Vec<RecoveredMessage>)> = Vec::new();
-        found.resize_with(self.queues.len(), Default::default);
+        let mut found: BTreeMap<u32, (Vec<u64>, Vec<RecoveredMessage>)> = BTreeMap::new();
         for (stored, reference) in &self.references {
-            if let Some((positions, messages)) = found.get_mut(reference.queue as usize) {
-                positions.push(reference.position);
-                messages.push(reference.recovered(*stored));
-            }
+            let (positions, messages) = found.entry(reference.queue).or_default();
+            positions.push(reference.position);
+            messages.push(reference.recovered(*stored));
         }
-        let queue = |(queue, (positions, mut messages)): (&Queue, (Vec<u64>, Vec<RecoveredMessage>))| {
+        let mut recovered = Recovered {
+            prepared: self.prepared(),
+            producers: self.producers.in_order().map(|(name, producer)| (name, producer.sequence)).collect(),
+            last_id: self.counters.last_id,
+            ..Recovered::default()
+        };
+        for (number, queue) in &self.queues {
+            let (positions, mut messages) = found.remove(number).unwrap_or_default();
             // Only transactions give positions in another order than that of the names.
             if !positions.is_sorted() {
                 let mut placed: Vec<_> = positions.into_iter().zip(messages).collect();
                 placed.sort_unstable_by_key(|(position, _)| *position);
                 messages = placed.into_iter().map(|(_, message)| message).collect();
             }
-            RecoveredQueue { destination: queue.destination.clone(), totals: queue.totals, messages }
-        };
-        let mut queues: Vec<_> = self.queues.iter().zip(found).map(queue).collect();
-        queues.sort_unstable_by(|one, other| one.destination.cmp(&other.destination));
-        Recovered {
-            queues,
-            prepared: self.prepared(),
-            producers: self.producers.in_order().map(|(name, producer)| (name, producer.sequence)).collect(),
-            last_id: self.counters.last_id,
+            queue.add_to(&mut recovered, messages);
         }
+        recovered.queues.sort_unstable_by(|one, other| one.destination.cmp(&other.destination));
+        recovered
     }
 
     fn prepared(&self) -> Vec<PreparedTransaction> {
@@ -228,8 +237,8 @@ impl Index {
             for operation in &transaction.operations {
                 match operation {
                     Operation::Send { stored, reference, producer, .. } => {
-                        let Some(queue) = self.queues.get(reference.queue as usize) else { continue };
-                        found.sends.push((queue.destination.clone(), reference.recovered(*stored)));
+                        let Some(queue) = self.queues.get(&reference.queue) else { continue };
+                        found.sends.push((queue.holder.recipient(), reference.recovered(*stored)));
                         let id = producer.clone();
                         found.ids.push(id.map(|(producer, sequence)| MessageId { producer, sequence }));
                     }
@@ -246,42 +255,54 @@ impl Index {
     }
 
     fn append(&mut self, lsn: Lsn, length: u32, appended: Appended) {
-        let Appended { stored, queue, arrival, priority, expiration, size, producer, transaction, large } =
+        let Appended { stored, to, arrival, priority, expiration, size, producer, transaction, large } =
             appended;
-        self.counters.last_id = self.counters.last_id.max(stored);
-        let queue = self.queue_number(queue);
-        let state = DeliveryState::default();
-        let reference =
-            Reference { lsn, length, queue, position: 0, size, priority, expiration, state, large };
-        self.count(lsn, 1);
-        match transaction {
-            None => self.show(stored, reference, arrival, producer),
-            Some(transaction) => {
-                self.sent.insert(stored, reference);
-                let operation = Operation::Send { stored, reference, arrival, producer };
-                self.add_operation(transaction, operation);
+        if transaction.is_none() {
+            self.note_sent(arrival, producer.as_ref());
+        }
+        let numbers = self.numbers_of(to);
+        let names = (0..numbers.len()).map(|place| stored.with(place));
+        let last = names.clone().last().unwrap_or(stored);
+        self.counters.last_id = self.counters.last_id.max(last);
+        if let Some(large) = large.filter(|_| numbers.iter().all(Option::is_none)) {
+            self.dead_large.push(large.name);
+        }
+        for (stored, queue) in names.zip(numbers) {
+            let Some(queue) = queue else { continue };
+            let state = DeliveryState::default();
+            let reference =
+                Reference { lsn, length, queue, position: 0, size, priority, expiration, state, large };
+            self.raise(&reference);
+            match &transaction {
+                None => self.show(stored, reference, arrival),
+                Some(transaction) => {
+                    self.sent.insert(stored, reference);
+                    let producer = producer.clone();
+                    let operation = Operation::Send { stored, reference, arrival, producer };
+                    self.add_operation(transaction.clone(), operation);
+                }
             }
         }
     }
 
-    /// A message becomes visible.
-    fn show(
-        &mut self,
-        stored: StoredId,
-        mut reference: Reference,
-        arrival: Arrival,
-        producer: Option<(Arc<str>, u64)>,
-    ) {
-        self.counters.position += 1;
-        reference.position = self.counters.position;
-        if let Some(queue) = self.queues.get_mut(reference.queue as usize) {
-            queue.totals.enqueued += u64::from(arrival == Arrival::Sent);
-            queue.changed = true;
-        }
+    /// Notes the producer of a message that takes effect.
+    fn note_sent(&mut self, arrival: Arrival, producer: Option<&(Arc<str>, u64)>) {
         // What is moved keeps the name that its producer gave it, long ago perhaps.
         if let (Arrival::Sent, Some((name, sequence))) = (arrival, producer) {
-            self.producers.note(name, sequence);
+            self.producers.note(Arc::clone(name), *sequence);
         }
+    }
+
+    /// A message becomes visible, unless the subscription that it was sent to is gone.
+    fn show(&mut self, stored: StoredId, mut reference: Reference, arrival: Arrival) {
+        let Some(queue) = self.queues.get_mut(&reference.queue) else {
+            self.bury(reference);
+            return;
+        };
+        queue.totals.enqueued += u64::from(arrival == Arrival::Sent);
+        queue.changed = true;
+        self.counters.position += 1;
+        reference.position = self.counters.position;
         self.changed.entry(stored).or_insert(false);
         self.weight.references += weight::of_reference(&reference);
         self.weight.fresh += weight::of_reference(&reference);
@@ -289,13 +310,8 @@ impl Index {
     }
 
     fn remove(&mut self, stored: StoredId, reason: Removal) {
-        let Some(reference) = self.references.remove(&stored) else { return };
-        self.weight.references -= weight::of_reference(&reference);
-        if !*self.changed.entry(stored).or_insert(true) {
-            self.changed.remove(&stored);
-            self.weight.fresh -= weight::of_reference(&reference);
-        }
-        if let Some(queue) = self.queues.get_mut(reference.queue as usize) {
+        let Some(reference) = self.take_out(stored) else { return };
+        if let Some(queue) = self.queues.get_mut(&reference.queue) {
             match reason {
                 Removal::Acknowledged => queue.totals.acknowledged += 1,
                 Removal::DeadLettered => queue.totals.dead_lettered += 1,
@@ -303,7 +319,18 @@ impl Index {
             }
             queue.changed = true;
         }
-        self.bury(stored, reference);
+    }
+
+    /// Takes a message out for good.
+    fn take_out(&mut self, stored: StoredId) -> Option<Reference> {
+        let reference = self.references.remove(&stored)?;
+        self.weight.references -= weight::of_reference(&reference);
+        if !*self.changed.entry(stored).or_insert(true) {
+            self.changed.remove(&stored);
+            self.weight.fresh -= weight::of_reference(&reference);
+        }
+        self.bury(reference);
+        Some(reference)
     }
 
     fn set_state(&mut self, stored: StoredId, state: DeliveryState) {
@@ -317,7 +344,8 @@ impl Index {
         for operation in self.end(transaction) {
             match operation {
                 Operation::Send { stored, reference, arrival, producer } => {
-                    self.show(stored, reference, arrival, producer);
+                    self.note_sent(arrival, producer.as_ref());
+                    self.show(stored, reference, arrival);
                 }
                 Operation::Remove { stored, reason } => self.remove(stored, reason),
             }
@@ -326,8 +354,8 @@ impl Index {
 
     fn roll_back(&mut self, transaction: &StoreTransaction) {
         for operation in self.end(transaction) {
-            if let Operation::Send { stored, reference, .. } = operation {
-                self.bury(stored, reference);
+            if let Operation::Send { reference, .. } = operation {
+                self.bury(reference);
             }
         }
     }
@@ -352,11 +380,25 @@ impl Index {
         transaction.operations
     }
 
-    /// The record of a message is needed no more.
-    fn bury(&mut self, stored: StoredId, reference: Reference) {
+    /// The record of a message is needed, by one more.
+    fn raise(&mut self, reference: &Reference) {
+        self.count(reference.lsn, 1);
+        if let Some(large) = reference.large {
+            *self.large.entry(large.name).or_default() += 1;
+        }
+    }
+
+    /// The record of a message is needed no more, or by one less.
+    fn bury(&mut self, reference: Reference) {
         self.count(reference.lsn, -1);
-        if reference.large.is_some() {
-            self.dead_large.push(stored);
+        if let Some(large) = reference.large
+            && let Some(live) = self.large.get_mut(&large.name)
+        {
+            *live -= 1;
+            if *live == 0 {
+                self.large.remove(&large.name);
+                self.dead_large.push(large.name);
+            }
         }
     }
 
@@ -378,21 +420,6 @@ impl Index {
         });
         transaction.changed = true;
         transaction
-    }
-
-    fn queue_number(&mut self, destination: Destination) -> u32 {
-        if let Some(number) = self.queue_numbers.get(&destination) {
-            return *number;
-        }
-        let number = u32::try_from(self.queues.len()).unwrap_or(u32::MAX);
-        self.weight.others += weight::of_queue(&destination);
-        self.queues.push(Queue {
-            destination: destination.clone(),
-            totals: Totals::default(),
-            changed: true,
-        });
-        self.queue_numbers.insert(destination, number);
-        number
     }
 }
 

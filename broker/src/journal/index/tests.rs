@@ -6,6 +6,8 @@ use corriere_core::id::Xid;
 use proptest::prelude::*;
 
 use super::*;
+use crate::journal::change::Recipients;
+use crate::store::{Recipient, Totals};
 
 const SEGMENT: u64 = 1_000;
 const RECORD: u64 = 100;
@@ -19,6 +21,20 @@ enum Step {
         producer: Option<(u8, u8)>,
         transaction: Option<u8>,
         large: bool,
+    },
+    /// To those of three subscriptions whose bits are set.
+    Publish {
+        to: u8,
+        producer: Option<(u8, u8)>,
+        transaction: Option<u8>,
+        large: bool,
+    },
+    Create {
+        subscription: u8,
+        no_local: bool,
+    },
+    Unsubscribe {
+        subscription: u8,
     },
     Remove {
         stored: u8,
@@ -57,6 +73,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(queue, moved, producer, transaction, large)| {
                 Step::Append { queue, moved, producer, transaction, large }
             }),
+        4 => (0_u8..8, prop::option::of((0_u8..3, any::<u8>())), transaction(), any::<bool>())
+            .prop_map(|(to, producer, transaction, large)| Step::Publish { to, producer, transaction, large }),
+        2 => (0_u8..3, any::<bool>())
+            .prop_map(|(subscription, no_local)| Step::Create { subscription, no_local }),
+        1 => (0_u8..3).prop_map(|subscription| Step::Unsubscribe { subscription }),
         4 => (any::<u8>(), reason, transaction())
             .prop_map(|(stored, reason, transaction)| Step::Remove { stored, reason, transaction }),
         2 => (any::<u8>(), 0_u32..5).prop_map(|(stored, failed)| Step::State { stored, failed }),
@@ -85,37 +106,79 @@ fn queue(number: u8) -> Destination {
     Destination::queue(&format!("q{number}")).unwrap()
 }
 
+fn topic() -> Destination {
+    Destination::topic("t").unwrap()
+}
+
+fn subscription(number: u8) -> SubscriptionName {
+    SubscriptionName { client_id: "c".into(), name: format!("s{number}").into() }
+}
+
+/// A message where it is: on a queue, or with a subscription, of the life with this number.
+#[derive(Clone, Debug)]
+struct One {
+    stored: StoredId,
+    at: (Recipient, u64),
+    appended: Appended,
+}
+
+/// What a transaction is to do.
+#[derive(Clone, Debug)]
+enum Staged {
+    Send(One),
+    Remove { stored: StoredId, reason: Removal },
+}
+
+/// A subscription that is there.
+#[derive(Clone, Debug)]
+struct Subscribed {
+    name: SubscriptionName,
+    life: u64,
+    no_local: bool,
+    totals: Totals,
+}
+
 /// Keeps everything in plain lists and looks for what it needs.
 #[derive(Clone, Debug, Default)]
 struct Model {
-    visible: Vec<Appended>,
+    visible: Vec<One>,
     states: BTreeMap<u64, DeliveryState>,
     lsns: BTreeMap<u64, u64>,
     totals: BTreeMap<Destination, Totals>,
     producers: Vec<(String, u64)>,
-    open: Vec<(StoreTransaction, bool, Vec<Change>)>,
+    subscriptions: Vec<Subscribed>,
+    lives: u64,
+    open: Vec<(StoreTransaction, bool, Vec<Staged>)>,
     last_id: u64,
 }
 
 impl Model {
     fn apply(&mut self, lsn: u64, change: Change) {
-        if let Change::Append(appended) = &change {
-            self.last_id = appended.stored.0;
-            self.lsns.insert(appended.stored.0, lsn);
-            self.totals.entry(appended.queue.clone()).or_default();
-        }
-        match &change {
-            Change::Append(Appended { transaction: Some(id), .. })
-            | Change::Remove { transaction: Some(id), .. } => {
-                self.open(id).2.push(change);
-                return;
-            }
-            _ => {}
-        }
         match change {
-            Change::Append(_) | Change::Remove { .. } => self.take_effect(change),
+            Change::Append(appended) => {
+                for one in self.ones(lsn, &appended) {
+                    match &appended.transaction {
+                        Some(id) => self.open(id).2.push(Staged::Send(one)),
+                        None => self.show(one),
+                    }
+                }
+                if appended.transaction.is_none() {
+                    self.note(&appended);
+                }
+            }
+            Change::Remove { stored, reason, transaction: Some(id) } => {
+                self.open(&id).2.push(Staged::Remove { stored, reason });
+            }
+            Change::Remove { stored, reason, transaction: None } => self.remove(stored, reason),
+            Change::CreateSubscription { subscription: name, no_local, .. } => {
+                self.unsubscribe(&name);
+                self.lives += 1;
+                let (life, totals) = (self.lives, Totals::default());
+                self.subscriptions.push(Subscribed { name, life, no_local, totals });
+            }
+            Change::RemoveSubscription(name) => self.unsubscribe(&name),
             Change::DeliveryState { stored, state } => {
-                if self.visible.iter().any(|appended| appended.stored == stored) {
+                if self.visible.iter().any(|one| one.stored == stored) {
                     self.states.insert(stored.0, state);
                 }
             }
@@ -130,13 +193,64 @@ impl Model {
             Change::Commit(id) => {
                 let (_, _, operations) = self.open(&id).clone();
                 self.open.retain(|(open, _, _)| *open != id);
-                operations.into_iter().for_each(|operation| self.take_effect(operation));
+                for operation in operations {
+                    match operation {
+                        Staged::Send(one) => {
+                            self.note(&one.appended);
+                            self.show(one);
+                        }
+                        Staged::Remove { stored, reason } => self.remove(stored, reason),
+                    }
+                }
             }
             Change::Rollback(id) => self.open.retain(|(open, _, _)| *open != id),
         }
     }
 
-    fn open(&mut self, id: &StoreTransaction) -> &mut (StoreTransaction, bool, Vec<Change>) {
+    /// What a message is with each of those that it goes to and that are there.
+    fn ones(&mut self, lsn: u64, appended: &Appended) -> Vec<One> {
+        let to: Vec<Option<(Recipient, u64)>> = match &appended.to {
+            Recipients::Queue(queue) => {
+                self.totals.entry(queue.clone()).or_default();
+                vec![Some((Recipient::Queue(queue.clone()), 0))]
+            }
+            Recipients::Subscriptions(_, names) => {
+                let at = |name: &SubscriptionName| {
+                    let there = self.subscriptions.iter().find(|there| there.name == *name)?;
+                    Some((Recipient::Subscription(name.clone()), there.life))
+                };
+                names.iter().map(at).collect()
+            }
+        };
+        self.last_id = appended.stored.0 + (to.len() as u64).max(1) - 1;
+        let one = |(stored, at): (u64, Option<(Recipient, u64)>)| {
+            self.lsns.insert(stored, lsn);
+            Some(One { stored: StoredId(stored), at: at?, appended: appended.clone() })
+        };
+        (appended.stored.0..).zip(to).filter_map(one).collect()
+    }
+
+    fn totals_at(&mut self, (recipient, life): &(Recipient, u64)) -> Option<&mut Totals> {
+        match recipient {
+            Recipient::Queue(queue) => self.totals.get_mut(queue),
+            Recipient::Subscription(_) => {
+                let there = self.subscriptions.iter_mut().find(|there| there.life == *life)?;
+                Some(&mut there.totals)
+            }
+        }
+    }
+
+    fn is_there(&self, (recipient, life): &(Recipient, u64)) -> bool {
+        matches!(recipient, Recipient::Queue(_)) || self.subscriptions.iter().any(|there| there.life == *life)
+    }
+
+    fn unsubscribe(&mut self, name: &SubscriptionName) {
+        let Some(at) = self.subscriptions.iter().position(|there| there.name == *name) else { return };
+        let Subscribed { life, .. } = self.subscriptions.remove(at);
+        self.visible.retain(|one| one.at.1 != life);
+    }
+
+    fn open(&mut self, id: &StoreTransaction) -> &mut (StoreTransaction, bool, Vec<Staged>) {
         let at = self.open.iter().position(|(open, _, _)| open == id).unwrap_or_else(|| {
             self.open.push((id.clone(), false, Vec::new()));
             self.open.len() - 1
@@ -144,50 +258,54 @@ impl Model {
         &mut self.open[at]
     }
 
-    fn take_effect(&mut self, change: Change) {
-        match change {
-            Change::Append(appended) => {
-                let sent = appended.arrival == Arrival::Sent;
-                self.totals.get_mut(&appended.queue).unwrap().enqueued += u64::from(sent);
-                if let Some((name, sequence)) = appended.producer.clone().filter(|_| sent) {
-                    let at = self.producers.iter().position(|(known, _)| **known == *name);
-                    let last = at.map_or(0, |at| self.producers.remove(at).1);
-                    self.producers.push((name.to_string(), last.max(sequence)));
-                }
-                self.visible.push(appended);
-            }
-            Change::Remove { stored, reason, .. } => {
-                let Some(at) = self.visible.iter().position(|appended| appended.stored == stored) else {
-                    return;
-                };
-                let totals = self.totals.get_mut(&self.visible.remove(at).queue).unwrap();
-                totals.acknowledged += u64::from(reason == Removal::Acknowledged);
-                totals.dead_lettered += u64::from(reason == Removal::DeadLettered);
-                self.states.remove(&stored.0);
-            }
-            _ => unreachable!("it has no transaction"),
+    fn note(&mut self, appended: &Appended) {
+        let sent = appended.arrival == Arrival::Sent;
+        if let Some((name, sequence)) = appended.producer.clone().filter(|_| sent) {
+            let at = self.producers.iter().position(|(known, _)| **known == *name);
+            let last = at.map_or(0, |at| self.producers.remove(at).1);
+            self.producers.push((name.to_string(), last.max(sequence)));
         }
     }
 
-    fn recovered(&self, appended: &Appended) -> RecoveredMessage {
+    fn show(&mut self, one: One) {
+        if let Some(totals) = self.totals_at(&one.at) {
+            totals.enqueued += u64::from(one.appended.arrival == Arrival::Sent);
+            self.visible.push(one);
+        }
+    }
+
+    fn remove(&mut self, stored: StoredId, reason: Removal) {
+        let Some(at) = self.visible.iter().position(|one| one.stored == stored) else { return };
+        let at = self.visible.remove(at).at;
+        let totals = self.totals_at(&at).unwrap();
+        totals.acknowledged += u64::from(reason == Removal::Acknowledged);
+        totals.dead_lettered += u64::from(reason == Removal::DeadLettered);
+        self.states.remove(&stored.0);
+    }
+
+    fn recovered(&self, One { stored, appended, .. }: &One) -> RecoveredMessage {
         RecoveredMessage {
-            stored: appended.stored,
+            stored: *stored,
             priority: appended.priority,
             expiration: appended.expiration,
             size: appended.size,
-            state: self.states.get(&appended.stored.0).copied().unwrap_or_default(),
+            state: self.states.get(&stored.0).copied().unwrap_or_default(),
         }
+    }
+
+    /// What open transactions send.
+    fn sent(&self) -> impl Iterator<Item = &One> {
+        let operations = self.open.iter().flat_map(|(_, _, operations)| operations);
+        operations.filter_map(|operation| match operation {
+            Staged::Send(one) => Some(one),
+            Staged::Remove { .. } => None,
+        })
     }
 
     fn live_by_segment(&self) -> BTreeMap<u64, u64> {
         let mut live = BTreeMap::new();
-        let operations = self.open.iter().flat_map(|(_, _, operations)| operations);
-        let open = operations.filter_map(|operation| match operation {
-            Change::Append(appended) => Some(appended),
-            _ => None,
-        });
-        for appended in self.visible.iter().chain(open) {
-            *live.entry(self.lsns[&appended.stored.0] / SEGMENT * SEGMENT).or_insert(0) += 1;
+        for one in self.visible.iter().chain(self.sent()) {
+            *live.entry(self.lsns[&one.stored.0] / SEGMENT * SEGMENT).or_insert(0) += 1;
         }
         live
     }
@@ -200,10 +318,11 @@ fn merge(saved: &mut Saved, changes: Changes) {
         saved.references.retain(|(known, _)| *known != stored);
         saved.references.extend(reference.map(|reference| (stored, reference)));
     }
-    for (number, destination, totals) in changes.queues {
+    for (number, holder, totals) in changes.queues {
         saved.queues.retain(|(known, _, _)| *known != number);
-        saved.queues.push((number, destination, totals));
+        saved.queues.push((number, holder, totals));
     }
+    saved.queues.retain(|(known, _, _)| !changes.removed_queues.contains(known));
     for (name, producer) in changes.producers {
         saved.producers.retain(|(known, _)| *known != name);
         saved.producers.extend(producer.map(|producer| (name, producer)));
@@ -232,9 +351,18 @@ fn merge(saved: &mut Saved, changes: Changes) {
 fn check(index: &Index, model: &Model) {
     let recovered = index.recovered();
     for queue in &recovered.queues {
-        let expected = model.visible.iter().filter(|appended| appended.queue == queue.destination);
-        let expected: Vec<_> = expected.map(|appended| model.recovered(appended)).collect();
+        let at = (Recipient::Queue(queue.destination.clone()), 0);
+        let expected = model.visible.iter().filter(|one| one.at == at);
+        let expected: Vec<_> = expected.map(|one| model.recovered(one)).collect();
         assert_eq!(queue.messages, expected, "{}", queue.destination);
+    }
+    assert_eq!(recovered.subscriptions.len(), model.subscriptions.len());
+    for (found, there) in recovered.subscriptions.iter().zip(&model.subscriptions) {
+        let about = (&found.subscription, &found.topic, found.no_local, found.totals);
+        assert_eq!(about, (&there.name, &topic(), there.no_local, there.totals));
+        let expected = model.visible.iter().filter(|one| one.at.1 == there.life);
+        let expected: Vec<_> = expected.map(|one| model.recovered(one)).collect();
+        assert_eq!(found.messages, expected, "{}", there.name);
     }
     let totals: Vec<_> =
         recovered.queues.iter().map(|queue| (queue.destination.clone(), queue.totals)).collect();
@@ -248,34 +376,30 @@ fn check(index: &Index, model: &Model) {
     assert_eq!(recovered.prepared.len(), prepared.len());
     for (found, (id, _, operations)) in recovered.prepared.iter().zip(prepared) {
         assert_eq!(StoreTransaction::Distributed(found.xid.clone()), *id);
-        let sends = operations.iter().filter_map(|operation| match operation {
-            Change::Append(appended) => Some((appended.queue.clone(), model.recovered(appended))),
-            _ => None,
-        });
-        assert_eq!(found.sends, sends.collect::<Vec<_>>());
-        let ids = operations.iter().filter_map(|operation| match operation {
-            Change::Append(appended) => Some(appended.producer.clone()),
-            _ => None,
-        });
+        let sends: Vec<_> = operations
+            .iter()
+            .filter_map(|operation| match operation {
+                Staged::Send(one) if model.is_there(&one.at) => Some(one),
+                _ => None,
+            })
+            .collect();
+        let expected: Vec<_> = sends.iter().map(|one| (one.at.0.clone(), model.recovered(one))).collect();
+        assert_eq!(found.sends, expected);
+        let ids: Vec<_> = sends.iter().map(|one| one.appended.producer.clone()).collect();
         let found_ids = found.ids.iter().cloned().map(|id| id.map(|id| (id.producer, id.sequence)));
-        assert_eq!(found_ids.collect::<Vec<_>>(), ids.collect::<Vec<_>>());
+        assert_eq!(found_ids.collect::<Vec<_>>(), ids);
         let acknowledged = operations.iter().filter_map(|operation| match operation {
-            Change::Remove { stored, .. } => Some(*stored),
-            _ => None,
+            Staged::Remove { stored, .. } => Some(*stored),
+            Staged::Send(_) => None,
         });
-        let live = |stored: &StoredId| model.visible.iter().any(|appended| appended.stored == *stored);
+        let live = |stored: &StoredId| model.visible.iter().any(|one| one.stored == *stored);
         assert_eq!(found.acknowledged, acknowledged.filter(live).collect::<Vec<_>>());
     }
 
     let live: BTreeMap<_, _> =
         index.segments().iter().filter(|(_, live)| **live > 0).map(|(b, l)| (*b, *l)).collect();
     assert_eq!(live, model.live_by_segment());
-    let of_transactions = model.open.iter().flat_map(|(_, _, operations)| operations);
-    let sent = of_transactions.filter_map(|operation| match operation {
-        Change::Append(appended) => Some(appended.stored.0),
-        _ => None,
-    });
-    let live: BTreeSet<u64> = model.visible.iter().map(|appended| appended.stored.0).chain(sent).collect();
+    let live: BTreeSet<u64> = model.visible.iter().chain(model.sent()).map(|one| one.stored.0).collect();
     assert_eq!(index.live().map(|(stored, _)| stored.0).collect::<BTreeSet<_>>(), live);
     for stored in 0..=model.last_id + 1 {
         let lsn = index.find(StoredId(stored)).map(|reference| reference.lsn.0);
@@ -291,7 +415,7 @@ proptest! {
     #[test]
     fn the_index_is_what_a_naive_model_says_through_checkpoints_and_restarts(steps in steps()) {
         let (mut index, mut model, mut saved) = (Index::default(), Model::default(), Saved::default());
-        let (mut lsn, mut large) = (0, BTreeMap::new());
+        let (mut lsn, mut large, mut shared) = (0, BTreeMap::new(), BTreeMap::new());
         let mut dead_large = Vec::new();
         for step in steps {
             index.add_segment(Lsn(lsn / SEGMENT * SEGMENT));
@@ -301,15 +425,40 @@ proptest! {
                     large.insert(stored, is_large);
                     Change::Append(Appended {
                         stored,
-                        queue: queue(to),
+                        to: Recipients::Queue(queue(to)),
                         arrival: if moved { Arrival::MovedIn } else { Arrival::Sent },
                         priority: Priority::default(),
                         expiration: Some(Timestamp(lsn)),
                         size: lsn,
                         producer: producer.map(|(name, last)| (format!("ID:{name}").into(), u64::from(last))),
                         transaction: of.map(transaction),
-                        large: is_large.then_some(7),
+                        large: is_large.then_some(LargeFile { name: stored, length: 7 }),
                     })
+                }
+                Step::Publish { to, producer, transaction: of, large: is_large } => {
+                    let stored = StoredId(model.last_id + 1);
+                    let to: Vec<_> = (0..3).filter(|bit| to & (1 << bit) != 0).map(subscription).collect();
+                    large.insert(stored, is_large);
+                    shared.insert(stored, to.len().max(1) as u64);
+                    Change::Append(Appended {
+                        stored,
+                        to: Recipients::Subscriptions(topic(), to),
+                        arrival: Arrival::Sent,
+                        priority: Priority::default(),
+                        expiration: None,
+                        size: lsn,
+                        producer: producer.map(|(name, last)| (format!("ID:{name}").into(), u64::from(last))),
+                        transaction: of.map(transaction),
+                        large: is_large.then_some(LargeFile { name: stored, length: 7 }),
+                    })
+                }
+                Step::Create { subscription: number, no_local } => Change::CreateSubscription {
+                    subscription: subscription(number),
+                    topic: topic(),
+                    no_local,
+                },
+                Step::Unsubscribe { subscription: number } => {
+                    Change::RemoveSubscription(subscription(number))
                 }
                 Step::Remove { stored, reason, transaction: of } => Change::Remove {
                     stored: StoredId(u64::from(stored) % (model.last_id + 1)),
@@ -345,8 +494,12 @@ proptest! {
             check(&index, &model);
         }
         dead_large.extend(index.take_changes().dead_large);
-        let live: Vec<_> = index.live().map(|(stored, _)| stored).collect();
-        let dead = large.into_iter().filter(|(stored, large)| *large && !live.contains(stored));
+        let live: Vec<_> = index.live().map(|(stored, _)| stored.0).collect();
+        let is_live = |stored: &StoredId| {
+            let names = stored.0..stored.0 + shared.get(stored).copied().unwrap_or(1);
+            live.iter().any(|live| names.contains(live))
+        };
+        let dead = large.into_iter().filter(|(stored, large)| *large && !is_live(stored));
         dead_large.sort_unstable();
         prop_assert_eq!(dead_large, dead.map(|(stored, _)| stored).collect::<Vec<_>>());
     }
@@ -355,7 +508,7 @@ proptest! {
 fn sent(stored: u64, producer: u64, sequence: u64) -> Entry {
     let change = Change::Append(Appended {
         stored: StoredId(stored),
-        queue: queue(0),
+        to: Recipients::Queue(queue(0)),
         arrival: Arrival::Sent,
         priority: Priority::default(),
         expiration: None,

@@ -2,9 +2,9 @@
 
 use corriere_core::Destination;
 
-use super::{Operation, Reference};
-use crate::journal::change::{Appended, Change};
-use crate::store::StoreTransaction;
+use super::{Holder, Operation, Reference};
+use crate::journal::change::{Appended, Change, Recipients};
+use crate::store::{StoreTransaction, SubscriptionName};
 
 /// Bytes of rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,11 +24,23 @@ const ROW: u64 = 16;
 const REFERENCE: u64 = 57;
 
 pub(super) fn of_reference(reference: &Reference) -> u64 {
-    let optional = u64::from(reference.expiration.is_some()) + u64::from(reference.large.is_some());
+    // The file of one that others share has a name of its own.
+    let optional = u64::from(reference.expiration.is_some()) + 2 * u64::from(reference.large.is_some());
     ROW + REFERENCE + 8 * optional
 }
 
-pub(super) fn of_queue(destination: &Destination) -> u64 {
+pub(super) fn of_holder(holder: &Holder) -> u64 {
+    match holder {
+        Holder::Queue(destination) => of_queue(destination),
+        Holder::Subscription { name, topic, .. } => of_subscription(name, topic),
+    }
+}
+
+fn of_subscription(name: &SubscriptionName, topic: &Destination) -> u64 {
+    of_queue(topic) + 1 + 8 + (name.client_id.len() + name.name.len()) as u64
+}
+
+fn of_queue(destination: &Destination) -> u64 {
     // `queue://` and `topic://` are as long as each other.
     ROW + 4 + 24 + 8 + destination.name().len() as u64
 }
@@ -60,12 +72,16 @@ pub(super) fn of_operation(operation: &Operation) -> u64 {
 pub(crate) fn greatest_weight(change: &Change) -> Weight {
     match change {
         Change::Append(appended) => of_appended(appended),
+        Change::CreateSubscription { subscription, topic, .. } => {
+            Weight { others: of_subscription(subscription, topic), ..Weight::default() }
+        }
         Change::Remove { transaction: Some(_), .. } => Weight { others: ROW + 16 + 10, ..Weight::default() },
         Change::Remove { transaction: None, .. }
         | Change::DeliveryState { .. }
         | Change::Prepare(_)
         | Change::Commit(_)
-        | Change::Rollback(_) => Weight::default(),
+        | Change::Rollback(_)
+        | Change::RemoveSubscription(_) => Weight::default(),
     }
 }
 
@@ -75,12 +91,17 @@ pub(crate) fn greatest_weight_of_transaction(id: &StoreTransaction) -> Weight {
 }
 
 fn of_appended(appended: &Appended) -> Weight {
-    let references = ROW + REFERENCE + 16;
+    let each = ROW + REFERENCE + 24;
+    let (messages, queue) = match &appended.to {
+        Recipients::Queue(queue) => (1, of_queue(queue)),
+        Recipients::Subscriptions(_, subscriptions) => (subscriptions.len() as u64, 0),
+    };
     let producer = appended.producer.as_ref().map_or(0, |(name, _)| of_producer(name));
-    let mut others = of_queue(&appended.queue) + producer;
+    let mut others = queue + producer;
     if appended.transaction.is_some() {
-        others += ROW + 16 + 23 + references + producer;
+        others += messages * (ROW + 16 + 23 + each + producer);
     }
+    let references = messages * each;
     Weight { references, fresh: references, others }
 }
 

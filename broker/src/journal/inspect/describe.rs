@@ -4,7 +4,7 @@ use corriere_core::Message;
 use corriere_core::message::{Body, DeliveryMode, Value};
 use serde_json::{Map, Value as Json, json};
 
-use crate::journal::index::{Reference, Saved};
+use crate::journal::index::{Holder, Reference, Saved};
 use crate::store::{StoreTransaction, StoredId};
 
 impl Saved {
@@ -13,13 +13,15 @@ impl Saved {
         format!("message {} of {}", stored.0, self.queue_name(queue))
     }
 
-    /// The queue of this number.
+    /// The queue or durable subscription of this number.
     pub(super) fn queue_name(&self, queue: u32) -> String {
-        let found = self.queues.iter().find(|(number, _, _)| *number == queue);
-        found.map_or_else(
-            || format!("the unknown queue {queue}"),
-            |(_, destination, _)| destination.to_string(),
-        )
+        self.holder(queue)
+            .map_or_else(|| format!("the queue {queue}, which is gone"), |holder| holder.to_string())
+    }
+
+    /// The queue or durable subscription of this number; a subscription may be gone that a transaction sends to.
+    pub(super) fn holder(&self, queue: u32) -> Option<&Holder> {
+        self.queues.iter().find(|(number, _, _)| *number == queue).map(|(_, holder, _)| holder)
     }
 }
 
@@ -34,11 +36,23 @@ pub(super) fn transaction_name(transaction: &StoreTransaction) -> String {
 }
 
 /// What is known of a message without its record.
-pub(super) fn of_reference(stored: StoredId, queue: &str, reference: &Reference) -> Map<String, Json> {
+pub(super) fn of_reference(
+    stored: StoredId,
+    holder: Option<&Holder>,
+    reference: &Reference,
+) -> Map<String, Json> {
     let state = reference.state;
     let mut line = Map::new();
     line.insert("stored".to_owned(), json!(stored.0));
-    line.insert("queue".to_owned(), json!(queue));
+    match holder {
+        Some(Holder::Queue(queue)) => drop(line.insert("queue".to_owned(), json!(queue.to_string()))),
+        Some(Holder::Subscription { name, topic, .. }) => {
+            line.insert("topic".to_owned(), json!(topic.to_string()));
+            line.insert("client_id".to_owned(), json!(&*name.client_id));
+            line.insert("subscription".to_owned(), json!(&*name.name));
+        }
+        None => {}
+    }
     line.insert("lsn".to_owned(), json!(reference.lsn.0));
     line.insert("failed_deliveries".to_owned(), json!(state.failed_deliveries));
     line.insert("conversion_failed".to_owned(), json!(state.conversion_failed));

@@ -11,7 +11,7 @@ use super::look::Looked;
 use super::verify::torn;
 use crate::files::FileSystem;
 use crate::journal::checkpoint::Place;
-use crate::journal::index::{Operation, Reference, Saved};
+use crate::journal::index::{Holder, Operation, Reference, Saved};
 use crate::journal::lsn::Lsn;
 use crate::journal::scan::Scanned;
 use crate::journal::segments::Segment;
@@ -91,6 +91,11 @@ impl Explained<'_> {
             self.scanned.end
         )?;
         writeln!(out, "         {} live messages on queues", self.saved.references.len())?;
+        let is_subscription = |holder: &Holder| matches!(holder, Holder::Subscription { .. });
+        let subscriptions = self.saved.queues.iter().filter(|(_, holder, _)| is_subscription(holder)).count();
+        if subscriptions > 0 {
+            writeln!(out, "         {subscriptions} durable subscriptions")?;
+        }
         let spares = segments.spares() as u64;
         writeln!(out, "         {}", counted(spares, "spare", spares * segments.max_file_length()))?;
         let large = segments.large_files();

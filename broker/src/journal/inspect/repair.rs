@@ -1,5 +1,6 @@
 //! Brings what can still be read into a new directory.
 
+use std::collections::HashMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use super::verify::{of_damage, of_missing, torn};
 use super::walk::{From, Piece, walk};
 use super::{Finding, InspectError, describe};
 use crate::files::{FileSystem, Lock, OpenMode};
-use crate::journal::change::{Change, Entry};
+use crate::journal::change::{Appended, Change, Entry, LargeFile, Recipients};
 use crate::journal::checkpoint::{Checkpoint, CheckpointError, Place};
 use crate::journal::directory::Directory;
 use crate::journal::encoded::Encoded;
@@ -18,10 +19,10 @@ use crate::journal::index::{
     Changes, Index, Operation, Reference, Saved, SavedTransaction, TransactionChange,
 };
 use crate::journal::lsn::Lsn;
-use crate::journal::reader::read_message;
+use crate::journal::reader::read_appended;
 use crate::journal::segments::Segments;
 use crate::journal::writer::{Claim, WriteError, Writer};
-use crate::store::{Arrival, StoreOperation, StoreTransaction, StoredId};
+use crate::store::{Arrival, StoreOperation, StoreTransaction, StoredId, SubscriptionName};
 
 /// What was brought over, and what was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,7 +85,8 @@ impl Read {
             }
             Err(error) => return Err(refused(error).into()),
         };
-        let index = looked.restore(saved);
+        let mut index = looked.restore(saved);
+        index.guess_subscriptions();
         let has_gaps = !has_checkpoint;
         Ok(Self { scratch, place, index, epoch: place.epoch, has_checkpoint, has_gaps })
     }
@@ -133,6 +135,15 @@ impl Read {
             self.index.drop_open();
         }
         looked.apply_attempts(&mut self.index)?;
+        let file = looked.directory.journal();
+        let note = |name: &SubscriptionName| {
+            let what = format!(
+                "{name} is brought back for what was sent to it, as the record of its making is not there; messages of its own \
+                 client are not left out"
+            );
+            Finding { file: file.clone(), offset: None, what }
+        };
+        repaired.notes.extend(self.index.guessed_subscriptions().map(note));
         let merged = self.scratch.merge(self.index.take_changes(), self.place);
         let path = looked.directory.checkpoint();
         let mut saved =
@@ -228,8 +239,10 @@ impl Target {
                 .map_err(OpenError::io(&journal))?,
             large_from: self.segments.large_from(),
             waiting: Vec::new(),
+            from: Vec::new(),
             bytes: 0,
-            placed: Vec::new(),
+            placed: HashMap::new(),
+            read: HashMap::new(),
         };
         let mut references = std::mem::take(&mut saved.references);
         references.sort_by_key(|(_, reference)| reference.position);
@@ -245,26 +258,25 @@ impl Target {
         }
         copy.write()?;
         let end = copy.writer.sync().map_err(of_write)?;
-        let mut placed = copy.placed;
-        placed.sort_by_key(|(stored, ..)| *stored);
-        let moved = |stored: StoredId, reference: Reference| {
-            let at = placed.binary_search_by_key(&stored, |(stored, ..)| *stored).ok()?;
-            let (_, lsn, length, large) = placed[at];
+        let placed = copy.placed;
+        let moved = |reference: Reference| {
+            let Placed { lsn, length, large } = *placed.get(&reference.lsn)?;
             Some(Reference { lsn, length, large, ..reference })
         };
-        let references = references
-            .into_iter()
-            .filter_map(|(stored, reference)| Some((stored, moved(stored, reference)?)));
+        let references =
+            references.into_iter().filter_map(|(stored, reference)| Some((stored, moved(reference)?)));
         saved.references = references.collect();
         for transaction in &mut saved.transactions {
             transaction.operations.retain_mut(|operation| match operation {
-                Operation::Send { stored, reference, .. } => {
-                    moved(*stored, *reference).map(|moved| *reference = moved).is_some()
+                Operation::Send { reference, .. } => {
+                    moved(*reference).map(|moved| *reference = moved).is_some()
                 }
                 Operation::Remove { .. } => true,
             });
         }
-        repaired.messages = placed.len() as u64;
+        let sends = saved.transactions.iter().flat_map(|transaction| &transaction.operations);
+        let sends = sends.filter(|operation| matches!(operation, Operation::Send { .. })).count();
+        repaired.messages = (saved.references.len() + sends) as u64;
         let path = self.directory.checkpoint();
         let failed = |error| OpenError::checkpoint(error, &path, self.directory.root());
         let mut checkpoint = Checkpoint::create(&self.files, &path, &Arc::default()).map_err(failed)?;
@@ -285,15 +297,27 @@ fn mark_unfinished(files: &dyn FileSystem, directory: &Directory, source: &Path)
     files.sync_directory(directory.root())
 }
 
+/// Where a record is in the new journal.
+#[derive(Clone, Copy)]
+struct Placed {
+    lsn: Lsn,
+    length: u32,
+    large: Option<LargeFile>,
+}
+
 /// Messages on their way from the old journal to the new one.
 struct Copy<'a> {
     looked: &'a Looked,
     writer: Writer,
     large_from: u64,
     waiting: Vec<Encoded>,
+    /// Where the records of these were.
+    from: Vec<Lsn>,
     bytes: usize,
-    /// Where each message is now.
-    placed: Vec<(StoredId, Lsn, u32, Option<u64>)>,
+    /// Where each record is now, by where it was.
+    placed: HashMap<Lsn, Placed>,
+    /// Records that were read, as several messages may have one, and why they could not be.
+    read: HashMap<Lsn, Result<(), String>>,
 }
 
 impl Copy<'_> {
@@ -305,45 +329,55 @@ impl Copy<'_> {
         saved: &Saved,
         repaired: &mut Repaired,
     ) -> Result<(), InspectError> {
-        let segments = &self.looked.segments;
-        let queue = saved.queues.iter().find(|(queue, ..)| *queue == reference.queue);
-        let read = read_message(segments, reference.lsn, reference.length, stored, reference.large);
-        let encoded = read.map_err(|error| error.to_string()).and_then(|message| {
-            let (_, queue, _) = queue.ok_or("its queue is unknown")?;
-            let operation = StoreOperation::Append {
-                stored,
-                queue: queue.clone(),
-                arrival: Arrival::Sent,
-                message,
-                transaction: transaction.cloned(),
-            };
-            Encoded::new(&[operation], self.large_from).map_err(|error| error.to_string())
-        });
-        match encoded {
-            Ok(encoded) => {
-                self.bytes += encoded.len();
-                self.waiting.push(encoded);
+        let outcome = match self.read.get(&reference.lsn) {
+            Some(known) => known.clone(),
+            None => {
+                let outcome = self.encode(stored, reference, transaction);
+                self.read.insert(reference.lsn, outcome.clone());
+                outcome
             }
-            Err(error) => {
-                let (file, offset) = self.looked.place(reference.lsn);
-                repaired.lost.push(Finding {
-                    file,
-                    offset,
-                    what: format!("{} is lost: {error}", saved.name(stored, reference.queue)),
-                });
-            }
+        };
+        if let Err(error) = outcome {
+            let (file, offset) = self.looked.place(reference.lsn);
+            let what = format!("{} is lost: {error}", saved.name(stored, reference.queue));
+            repaired.lost.push(Finding { file, offset, what });
         }
         if self.bytes >= Target::CHUNK { self.write() } else { Ok(()) }
     }
 
+    /// Reads a record and makes it anew, with all names that its message has.
+    fn encode(
+        &mut self,
+        stored: StoredId,
+        reference: &Reference,
+        transaction: Option<&StoreTransaction>,
+    ) -> Result<(), String> {
+        let read = read_appended(&self.looked.segments, stored, reference);
+        let (Appended { stored, to, .. }, message) = read.map_err(|error| error.to_string())?;
+        let transaction = transaction.cloned();
+        let operation = match to {
+            Recipients::Queue(queue) => {
+                StoreOperation::Append { stored, queue, arrival: Arrival::Sent, message, transaction }
+            }
+            Recipients::Subscriptions(topic, subscriptions) => {
+                StoreOperation::Publish { stored, topic, subscriptions, message, transaction }
+            }
+        };
+        let encoded = Encoded::new(&[operation], self.large_from).map_err(|error| error.to_string())?;
+        self.bytes += encoded.len();
+        self.waiting.push(encoded);
+        self.from.push(reference.lsn);
+        Ok(())
+    }
+
     fn write(&mut self) -> Result<(), InspectError> {
         let written = self.writer.write(&self.waiting, Claim::Ends).map_err(of_write)?;
-        self.placed.extend(written.entries.into_iter().filter_map(|entry| match entry {
-            Entry { lsn, length, change: Change::Append(appended) } => {
-                Some((appended.stored, lsn, length, appended.large))
+        // Each is one record.
+        for (from, entry) in self.from.drain(..).zip(written.entries) {
+            if let Entry { lsn, length, change: Change::Append(Appended { large, .. }) } = entry {
+                self.placed.insert(from, Placed { lsn, length, large });
             }
-            _ => None,
-        }));
+        }
         self.waiting.clear();
         self.bytes = 0;
         Ok(())

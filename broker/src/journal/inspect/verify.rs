@@ -114,7 +114,7 @@ impl Verified {
         });
         for (stored, reference) in saved.references.iter().copied().chain(sends) {
             let segments = &looked.segments;
-            match read_message(segments, reference.lsn, reference.length, stored, reference.large) {
+            match read_message(segments, stored, &reference) {
                 Ok(_) => self.messages += 1,
                 Err(error) => {
                     let (file, offset) = looked.place(reference.lsn);

@@ -8,6 +8,7 @@ use super::super::batch;
 use super::super::reader::read_message;
 use super::*;
 use crate::files::{FileSystem, OpenMode};
+use crate::journal::index::Reference;
 use crate::store::StoreError;
 
 const LENGTH: u64 = 4_096;
@@ -217,10 +218,12 @@ fn no_length_that_is_read_is_believed() {
     let file = journal.files.open(&segment(0), OpenMode::Existing).unwrap();
     let damaged = |error| matches!(error, StoreError::Damaged { .. });
     // Each of these would be 4 GiB, or more than there is of memory.
-    let read = read_message(&journal.segments, entry.lsn, u32::MAX, StoredId(1), None);
+    let reference = reference(entry);
+    let long = Reference { length: u32::MAX, ..reference };
+    let read = read_message(&journal.segments, StoredId(1), &long);
     assert!(damaged(read.unwrap_err()));
     file.write_all_at(&u32::MAX.to_le_bytes(), entry.lsn.0 + 4).unwrap();
-    let read = read_message(&journal.segments, entry.lsn, entry.length, StoredId(1), None);
+    let read = read_message(&journal.segments, StoredId(1), &reference);
     assert!(damaged(read.unwrap_err()));
     file.write_all_at(&u32::MAX.to_le_bytes(), 48).unwrap();
     let (entries, scanned) = journal.read(Tail::default()).unwrap();

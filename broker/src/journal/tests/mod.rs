@@ -10,14 +10,15 @@ use std::sync::Arc;
 
 use corriere_core::{ConnectionId, Destination, Message};
 
-use super::change::{Change, Entry};
+use super::change::{Appended, Change, Entry};
 use super::encoded::Encoded;
+use super::index::Reference;
 use super::lsn::Lsn;
 use super::scan::{ScanError, Scanned, Tail, scan};
 use super::segments::Segments;
 use super::writer::{Claim, WriteError, Writer, Written};
 use crate::files::RecordedFiles;
-use crate::store::{Arrival, StoreOperation, StoreTransaction, StoredId};
+use crate::store::{Arrival, DeliveryState, StoreOperation, StoreTransaction, StoredId};
 
 /// Numbers from a seed (`SplitMix64`).
 pub(super) struct Dice(pub(super) u64);
@@ -116,6 +117,15 @@ fn appended(entries: &[Entry]) -> Vec<u64> {
         _ => None,
     };
     entries.iter().filter_map(stored).collect()
+}
+
+/// How the index refers to the message of a record.
+fn reference(entry: &Entry) -> Reference {
+    let Change::Append(Appended { priority, expiration, size, large, .. }) = entry.change else {
+        panic!("{entry:?} is no message")
+    };
+    let (lsn, length, state) = (entry.lsn, entry.length, DeliveryState::default());
+    Reference { lsn, length, queue: 0, position: 0, size, priority, expiration, state, large }
 }
 
 /// As a checkpoint knows it that is of this moment.

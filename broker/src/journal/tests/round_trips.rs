@@ -11,10 +11,10 @@ use corriere_core::{ConnectionId, Destination, DestinationKind, Message, Message
 use proptest::option;
 use proptest::prelude::*;
 
-use super::super::change::{Appended, Change};
+use super::super::change::{Appended, Change, Recipients};
 use super::super::reader::read_message;
 use super::*;
-use crate::store::{DeliveryState, Removal};
+use crate::store::{DeliveryState, Removal, SubscriptionName};
 
 fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(any::<char>(), 0..12).prop_map(String::from_iter)
@@ -121,6 +121,11 @@ fn transaction() -> impl Strategy<Value = StoreTransaction> {
     ]
 }
 
+fn subscription() -> impl Strategy<Value = SubscriptionName> {
+    (text(), text())
+        .prop_map(|(client_id, name)| SubscriptionName { client_id: client_id.into(), name: name.into() })
+}
+
 fn operation() -> impl Strategy<Value = StoreOperation> {
     let stored = || any::<u64>().prop_map(StoredId);
     let arrival = prop::sample::select(vec![Arrival::Sent, Arrival::MovedIn]);
@@ -142,6 +147,15 @@ fn operation() -> impl Strategy<Value = StoreOperation> {
         1 => (stored(), prop::sample::select(reasons), option::of(transaction()))
             .prop_map(|(stored, reason, transaction)| StoreOperation::Remove { stored, reason, transaction }),
         1 => (stored(), state).prop_map(|(stored, state)| StoreOperation::DeliveryState { stored, state }),
+        4 => (stored(), destination(), prop::collection::vec(subscription(), 0..4), message(), option::of(transaction()))
+            .prop_map(|(stored, topic, subscriptions, message, transaction)| {
+                let stored = StoredId(stored.0.min(u64::MAX - 4));
+                StoreOperation::Publish { stored, topic, subscriptions, message: Arc::new(message), transaction }
+            }),
+        1 => (subscription(), destination(), any::<bool>()).prop_map(|(subscription, topic, no_local)| {
+            StoreOperation::CreateSubscription { subscription, topic, no_local }
+        }),
+        1 => subscription().prop_map(StoreOperation::RemoveSubscription),
         1 => xid().prop_map(StoreOperation::Prepare),
         1 => transaction().prop_map(StoreOperation::Commit),
         1 => transaction().prop_map(StoreOperation::Rollback),
@@ -152,22 +166,17 @@ fn operation() -> impl Strategy<Value = StoreOperation> {
 fn expected(operation: &StoreOperation, found: &Change) -> Change {
     match operation.clone() {
         StoreOperation::Append { stored, queue, arrival, message, transaction } => {
-            let headers = message.headers();
-            Change::Append(Appended {
-                stored,
-                queue,
-                arrival,
-                priority: headers.priority,
-                expiration: headers.expiration,
-                size: message.size() as u64,
-                producer: headers.message_id.clone().map(|id| (id.producer, id.sequence)),
-                transaction,
-                large: match found {
-                    Change::Append(found) => found.large,
-                    _ => None,
-                },
-            })
+            let to = Recipients::Queue(queue);
+            Change::Append(appended(found, (stored, to, arrival), &message, transaction))
         }
+        StoreOperation::Publish { stored, topic, subscriptions, message, transaction } => {
+            let to = Recipients::Subscriptions(topic, subscriptions);
+            Change::Append(appended(found, (stored, to, Arrival::Sent), &message, transaction))
+        }
+        StoreOperation::CreateSubscription { subscription, topic, no_local } => {
+            Change::CreateSubscription { subscription, topic, no_local }
+        }
+        StoreOperation::RemoveSubscription(subscription) => Change::RemoveSubscription(subscription),
         StoreOperation::Remove { stored, reason, transaction } => {
             Change::Remove { stored, reason, transaction }
         }
@@ -175,6 +184,40 @@ fn expected(operation: &StoreOperation, found: &Change) -> Change {
         StoreOperation::Prepare(xid) => Change::Prepare(xid),
         StoreOperation::Commit(transaction) => Change::Commit(transaction),
         StoreOperation::Rollback(transaction) => Change::Rollback(transaction),
+    }
+}
+
+fn appended(
+    found: &Change,
+    (stored, to, arrival): (StoredId, Recipients, Arrival),
+    message: &Message,
+    transaction: Option<StoreTransaction>,
+) -> Appended {
+    let headers = message.headers();
+    Appended {
+        stored,
+        to,
+        arrival,
+        priority: headers.priority,
+        expiration: headers.expiration,
+        size: message.size() as u64,
+        producer: headers.message_id.clone().map(|id| (id.producer, id.sequence)),
+        transaction,
+        large: match found {
+            Change::Append(found) => found.large,
+            _ => None,
+        },
+    }
+}
+
+/// The message of an operation, with its first name and how many it has.
+fn of_message(operation: &StoreOperation) -> Option<(StoredId, usize, &Arc<Message>)> {
+    match operation {
+        StoreOperation::Append { stored, message, .. } => Some((*stored, 1, message)),
+        StoreOperation::Publish { stored, subscriptions, message, .. } => {
+            Some((*stored, subscriptions.len(), message))
+        }
+        _ => None,
     }
 }
 
@@ -198,13 +241,13 @@ proptest! {
         prop_assert_eq!(entries.len(), operations.len());
         for (operation, entry) in operations.iter().zip(&entries) {
             prop_assert_eq!(&entry.change, &expected(operation, &entry.change));
-            if let (StoreOperation::Append { stored, message, .. }, Change::Append(found)) = (operation, &entry.change) {
-                let others = operations.iter().filter(|other| {
-                    matches!(other, StoreOperation::Append { stored: other, .. } if other == stored)
-                });
-                // Two messages of one name are none of the broker's; their large bodies are in one file.
-                if others.count() == 1 {
-                    let read = read_message(&journal.segments, entry.lsn, entry.length, *stored, found.large);
+            // Two messages of one name are none of the broker's; their large bodies are in one file.
+            if let Some((stored, names, message)) = of_message(operation)
+                && operations.iter().filter_map(of_message).filter(|(other, ..)| *other == stored).count() == 1
+            {
+                for place in 0..names {
+                    let reference = reference(&entry);
+                    let read = read_message(&journal.segments, stored.with(place), &reference);
                     prop_assert_eq!(read.as_ref(), Ok(message));
                 }
             }
@@ -221,7 +264,7 @@ fn the_count_of_deliveries_is_not_part_of_a_stored_message() {
     let operation = StoreOperation::Append { stored, queue, arrival, message, transaction: None };
     let written = journal.write(&[vec![operation]]).unwrap();
     let entry = &written.entries[0];
-    let read = read_message(&journal.segments, entry.lsn, entry.length, StoredId(1), None).unwrap();
+    let read = read_message(&journal.segments, StoredId(1), &reference(entry)).unwrap();
     assert_eq!(read.headers().delivery_count, 0);
     assert_eq!(Message::clone(&read).received(7), received);
 }

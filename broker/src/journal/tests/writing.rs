@@ -83,8 +83,8 @@ fn a_large_body_is_in_a_file_of_its_own_and_its_damage_is_named() {
     let entry = &written.entries[0];
     let Change::Append(Appended { large: Some(large), .. }) = entry.change else { panic!("{entry:?}") };
     assert!(entry.length < 200);
-    assert_eq!(journal.segments.large_files(), [(StoredId(1), large)]);
-    let read = || read_message(&journal.segments, entry.lsn, entry.length, StoredId(1), Some(large));
+    assert_eq!(journal.segments.large_files(), [(StoredId(1), large.length)]);
+    let read = || read_message(&journal.segments, StoredId(1), &reference(entry));
     assert_eq!(read().unwrap().as_text().unwrap().map(str::len), Some(100_000));
     let file = journal.segments.large_path(StoredId(1));
     journal.files.flip(&file, 70_000, 3);

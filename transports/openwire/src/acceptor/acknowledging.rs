@@ -7,6 +7,7 @@ use super::confirmations::{Answer, Then};
 use super::connection::Connection;
 use super::deliveries::Consumer;
 use super::exceptions::Refusal;
+use super::windows::is_topic;
 use crate::codec::structures::{self as wire, AckType};
 use crate::redelivery::{self, Return};
 
@@ -51,22 +52,47 @@ impl Connection {
                 || names.into_iter().flatten().all(|id| consumer.ledger.number_of(id).is_some())
         });
         let spoilt = transaction.clone().filter(|_| !is_known);
-        let command = consumer.and_then(|consumer| self.read(ack, subscription, transaction, consumer));
+        let is_whole = consumer.as_ref().is_some_and(|consumer| self.is_whole(ack, consumer));
+        let commands =
+            consumer.map(|consumer| self.read(ack, is_whole, subscription, transaction.as_ref(), consumer));
         drop(state);
         self.spoil_by_unknown(ack, spoilt.as_ref());
         self.forget_if_done(subscription);
-        let Some(command) = command else {
-            self.done(answer);
-            return Ok(());
-        };
-        if let Command::Acknowledge(Ack { first, last, transaction: Some(transaction), .. }) = &command {
-            self.transactions.note(transaction, subscription, *first, *last);
+        match commands {
+            Some([Some(command), None]) => self.take(command, answer),
+            Some([Some(first), Some(last)]) => {
+                self.take(first, Answer::none())?;
+                self.take(last, answer)
+            }
+            _ => {
+                self.done(answer);
+                Ok(())
+            }
+        }
+    }
+
+    fn take(&mut self, command: Command, answer: Answer) -> Result<(), Refusal> {
+        if let Command::Acknowledge(Ack {
+            subscription, first, last, transaction: Some(transaction), ..
+        }) = &command
+        {
+            self.transactions.note(transaction, *subscription, *first, *last);
         } else if !answer.is_required {
             // It may be made safe later: at worst the message comes again.
             self.provider()?.tell(command);
             return Ok(());
         }
         self.submit(command, Then::Answer(answer))
+    }
+
+    /// Whether a range is meant with all that is in it. In a transaction ActiveMQ does not look at how many its client says, nor
+    /// of a topic, whose client forgets what its listener failed with and says nothing more of it.
+    fn is_whole(&self, ack: &wire::MessageAck, consumer: &Consumer) -> bool {
+        let is_topic = consumer.destination.as_ref().is_some_and(is_topic);
+        self.is_corriere
+            || ack.transaction_id.is_some()
+            || (is_topic && !consumer.is_durable)
+            || ack.ack_type == AckType::Delivered
     }
 
     /// A client that fails over says again on its new connection what it said of messages that it had on the old one. A peer
@@ -81,25 +107,45 @@ impl Connection {
         }
     }
 
-    /// What the acknowledgement is for the provider; `None` for one that says nothing new.
+    /// What the acknowledgement is for the provider; nothing for one that says nothing new.
     fn read(
         &self,
         ack: &wire::MessageAck,
+        is_whole: bool,
+        subscription: SubscriptionId,
+        transaction: Option<&TransactionId>,
+        consumer: &mut Consumer,
+    ) -> [Option<Command>; 2] {
+        let (first, last) = (ack.first_message_id.as_ref(), ack.last_message_id.as_ref());
+        let [mut one, other] = match (ack.ack_type, first) {
+            // Older clients name one that expired by the last alone: what the application has before it did not.
+            (AckType::Individual, _) | (AckType::Expired, None) => {
+                let number = last.and_then(|last| consumer.ledger.number_of(last));
+                [number.map(|number| (number, number)), None]
+            }
+            _ => {
+                let count = usize::try_from(ack.message_count).ok().filter(|count| *count > 0 && !is_whole);
+                consumer.ledger.ranges(first, last, count)
+            }
+        };
+        // A peer of Corriere has begun an epoch with it, whatever it names, and waits for what comes in that.
+        let begins_epoch = self.is_corriere && ack.ack_type == AckType::Redelivered && !consumer.is_browser;
+        one = one.or(begins_epoch.then_some(NOTHING));
+        let command = |range: Option<(u64, u64)>| {
+            self.command_of(ack, range?, subscription, transaction.cloned(), consumer)
+        };
+        [one, other].map(command)
+    }
+
+    /// What the acknowledgement is for the provider, of these deliveries.
+    fn command_of(
+        &self,
+        ack: &wire::MessageAck,
+        (first, last): (u64, u64),
         subscription: SubscriptionId,
         transaction: Option<TransactionId>,
         consumer: &mut Consumer,
     ) -> Option<Command> {
-        let known = match (ack.ack_type, &ack.first_message_id) {
-            // Older clients name one that expired by the last alone: what the application has before it did not.
-            (AckType::Individual, _) | (AckType::Expired, None) => {
-                let number = consumer.ledger.number_of(ack.last_message_id.as_ref()?);
-                number.map(|number| (number, number))
-            }
-            _ => consumer.ledger.range(ack.first_message_id.as_ref(), ack.last_message_id.as_ref()),
-        };
-        // A peer of Corriere has begun an epoch with it, whatever it names, and waits for what comes in that.
-        let begins_epoch = self.is_corriere && ack.ack_type == AckType::Redelivered && !consumer.is_browser;
-        let (first, last) = known.or(begins_epoch.then_some(NOTHING))?;
         if consumer.is_browser {
             let credit = consumer.ledger.settle(first, last);
             return (credit > 0).then_some(Command::Grant { subscription, credit });

@@ -21,6 +21,11 @@ impl Answer {
         let command_id = command.command_id().unwrap_or_default();
         Self { command_id, is_required: command.response_required() }
     }
+
+    /// Of what the peer did not ask for.
+    pub(super) fn none() -> Self {
+        Self { command_id: 0, is_required: false }
+    }
 }
 
 impl Connection {
@@ -49,19 +54,13 @@ impl Connection {
             Structure::MessagePull(pull) => self.pull(&pull, answer),
             Structure::TransactionInfo(info) => self.transaction(&info, answer),
             Structure::DestinationInfo(info) => self.change_destination(&info, answer),
-            Structure::RemoveSubscriptionInfo(info) => Err(Refusal::new(
-                JavaException::InvalidDestination,
-                format_args!(
-                    "there is no subscription `{}`: durable subscriptions are not offered yet",
-                    info.subscription_name.as_deref().unwrap_or_default()
-                ),
-            )),
+            Structure::RemoveSubscriptionInfo(info) => self.unsubscribe(&info, answer),
+            Structure::ConsumerControl(control) => self.control(&control, answer),
             // Of no meaning to a broker that stands alone, or not to be obeyed.
             Structure::BrokerInfo(_)
             | Structure::BrokerSubscriptionInfo(_)
             | Structure::ConnectionControl(_)
             | Structure::ConnectionError(_)
-            | Structure::ConsumerControl(_)
             | Structure::ControlCommand(_)
             | Structure::DiscoveryEvent(_)
             | Structure::FlushCommand(_)

@@ -251,6 +251,10 @@ impl Connection {
             Told::DoesNotRead => Err(Ending::Refused(Refusal::illegal_state(
                 "the peer asked for word of temporary destinations and does not read it",
             ))),
+            Told::IsSlow(slow) => {
+                self.is_slow(&slow);
+                Ok(())
+            }
             Told::Undeliverable { subscription, number, message_id, reason } => {
                 self.undeliverable(subscription, number, message_id.as_ref(), &reason);
                 Ok(())

@@ -3,7 +3,6 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use corriere_core::destination::MAXIMUM_PREFETCH;
 use corriere_core::provider::{Ack, AckKind, Cause, Command, Credit, ProviderError, Subscribe};
 use corriere_core::{Destination, RedeliveryOverrides, SessionId, SubscriptionId};
 use tokio::time::Instant;
@@ -12,10 +11,11 @@ use super::advisories::Wanted;
 use super::confirmations::{Answer, Then};
 use super::connection::Connection;
 use super::deliveries::Consumer;
+use super::durable::name_of;
 use super::exceptions::Refusal;
-use super::ledger::Ledger;
 use super::pulls::{Due, Request};
 use super::sessions::UNKNOWN;
+use super::windows::{self, prefetch};
 use crate::codec::structures::{self as wire, JavaException};
 use crate::redelivery::ConsumerTerms;
 
@@ -64,9 +64,12 @@ impl Connection {
         let key = (id.session_id, id.value);
         let state = self.deliveries.lock();
         // One that the provider has ended makes place for another.
-        let known = self.consumers.get(&key).is_some_and(|number| state.consumers.contains_key(number));
-        let is_there = known || state.watchers.has(id);
+        let known = self.consumers.get(&key).copied().filter(|number| state.consumers.contains_key(number));
+        let is_there = known.is_some() || state.watchers.has(id);
         drop(state);
+        if let Some(known) = known.filter(|_| self.is_corriere && !info.browser) {
+            return self.change_window(known, &info, answer);
+        }
         if is_there {
             self.done(answer);
             return Ok(());
@@ -79,6 +82,9 @@ impl Connection {
             return self.watch(info.consumer_id, wanted, answer);
         }
         check_offered(&info)?;
+        if let Some(name) = name_of(&info) {
+            self.check_durable(name)?;
+        }
         let destination = destination.to_core()?;
         let opened = destination.clone();
         let subscription = SubscriptionId(self.next_number());
@@ -89,17 +95,12 @@ impl Connection {
             Command::OpenSubscription(Box::new(subscribe))
         };
         self.consumers.insert(key, subscription);
-        let has_window = prefetch(&info).is_some();
-        let mut consumer = Consumer::new(info.consumer_id.clone(), info.browser, has_window);
-        if info.browser && self.is_corriere && !has_window {
-            // It goes by what it pulls, and acknowledges nothing.
-            consumer.ledger = Ledger::of_nothing();
-        }
+        let consumer = Consumer::new(&info, self.is_corriere);
         self.deliveries.lock().consumers.insert(subscription, consumer);
         let provider = self.provider()?;
         let receipt = provider.submit(command);
         if info.browser {
-            let credit = prefetch(&info).or((!self.is_corriere).then_some(1));
+            let credit = prefetch(info.prefetch_size).or((!self.is_corriere).then_some(1));
             if let Some(credit) = credit {
                 provider.tell(Command::Grant { subscription, credit });
             }
@@ -119,9 +120,13 @@ impl Connection {
         let terms = if self.is_corriere {
             ConsumerTerms::from_structure(info.additional_predicate.as_ref())?
         } else {
-            ConsumerTerms { extension: None, redelivery: redelivered_by_the_client() }
+            ConsumerTerms {
+                extension: None,
+                is_default_credit: windows::is_default(info),
+                redelivery: redelivered_by_the_client(),
+            }
         };
-        let credit = prefetch(info)
+        let credit = prefetch(info.prefetch_size)
             .map_or(Credit::Explicit, |prefetch| Credit::Window { prefetch, extension: terms.extension });
         Ok(Subscribe {
             subscription,
@@ -130,8 +135,8 @@ impl Connection {
             credit,
             selector: None,
             no_local: info.no_local,
-            is_default_credit: false,
-            durable_name: None,
+            is_default_credit: terms.is_default_credit,
+            durable_name: name_of(info).cloned(),
             redelivery: Some(terms.redelivery),
         })
     }
@@ -340,14 +345,6 @@ impl Connection {
     }
 }
 
-/// The window of a consumer; `None` for one that pulls.
-fn prefetch(info: &wire::ConsumerInfo) -> Option<u32> {
-    u32::try_from(info.prefetch_size)
-        .ok()
-        .map(|prefetch| prefetch.min(MAXIMUM_PREFETCH))
-        .filter(|prefetch| *prefetch > 0)
-}
-
 /// What the timeout of a pull grants a peer of Corriere; `None` for a drain. It is never less than the peer says, which would
 /// wait for the rest for ever.
 fn granted(timeout: i64) -> Option<u32> {
@@ -360,10 +357,6 @@ fn check_offered(info: &wire::ConsumerInfo) -> Result<(), Refusal> {
     if let Some(selector) = info.selector.as_deref().filter(|selector| !selector.is_empty()) {
         let reason = format!("selectors are not offered yet; the consumer has `{selector}`");
         return Err(Refusal::new(JavaException::InvalidSelector, reason));
-    }
-    if let Some(name) = &info.subscription_name {
-        let reason = format!("durable subscriptions are not offered yet; the consumer is for `{name}`");
-        return Err(Refusal::new(JavaException::Jms, reason));
     }
     if info.exclusive {
         return Err(Refusal::not_offered("exclusive consumers"));

@@ -7,14 +7,16 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use corriere_core::provider::{DeliverySink, Dispatch, Event, ProviderError};
-use corriere_core::{MessageId, SubscriptionId};
+use corriere_core::{Destination, MessageId, SubscriptionId};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::advisories::{Advisory, Watchers};
+use super::durable::name_of;
 use super::ledger::Ledger;
 use super::parking::Unwritten;
 use super::pulls::{Due, Grants, Pulls};
 use super::unwritable::Unwritable;
+use super::windows::prefetch;
 use crate::codec::Structure;
 use crate::codec::conversion::ConversionError;
 use crate::codec::structures as wire;
@@ -65,15 +67,29 @@ pub(super) enum Told {
     IsDue { subscription: SubscriptionId },
     /// The peer asked for word of temporary destinations and does not read it.
     DoesNotRead,
+    /// A consumer stands still by its own doing.
+    IsSlow(Slow),
+}
+
+/// A consumer that acknowledges nothing.
+#[derive(Debug)]
+pub(super) struct Slow {
+    pub(super) consumer: wire::ConsumerId,
+    pub(super) destination: Destination,
+    pub(super) unacknowledged: u64,
 }
 
 /// A consumer of the peer, as the sink knows it.
 #[derive(Debug)]
 pub(super) struct Consumer {
     pub(super) id: wire::ConsumerId,
+    pub(super) destination: Option<wire::Destination>,
     pub(super) is_browser: bool,
+    pub(super) is_durable: bool,
     /// Whether it has a window, and so only so many messages at once.
     pub(super) has_window: bool,
+    /// As what it was opened, if it is of another make and pulls.
+    pub(super) pulling: Option<Box<wire::ConsumerInfo>>,
     pub(super) ledger: Ledger,
     pub(super) pulls: Pulls,
     pub(super) grants: Grants,
@@ -83,12 +99,20 @@ pub(super) struct Consumer {
 }
 
 impl Consumer {
-    pub(super) fn new(id: wire::ConsumerId, is_browser: bool, has_window: bool) -> Self {
+    /// The consumer that a peer opens.
+    pub(super) fn new(info: &wire::ConsumerInfo, is_corriere: bool) -> Self {
+        let has_window = prefetch(info.prefetch_size).is_some();
+        // A browser of a peer of Corriere goes by what it pulls, and acknowledges nothing.
+        let acknowledges = !(info.browser && is_corriere && !has_window);
+        let pulls = !(info.browser || is_corriere || has_window);
         Self {
-            id,
-            is_browser,
+            id: info.consumer_id.clone(),
+            destination: info.destination.clone(),
+            is_browser: info.browser,
+            is_durable: name_of(info).is_some(),
             has_window,
-            ledger: Ledger::default(),
+            pulling: pulls.then(|| Box::new(info.clone())),
+            ledger: if acknowledges { Ledger::default() } else { Ledger::of_nothing() },
             pulls: Pulls::default(),
             grants: Grants::default(),
             unwritable: Unwritable::default(),
@@ -269,6 +293,22 @@ impl DeliverySink for Deliveries {
                 tracing::warn!(consumer = %consumer.id, %error, "the broker has ended a consumer of a peer");
                 let consumer_id = Some(consumer.id);
                 self.word(wire::ConsumerControl { consumer_id, close: true, ..Default::default() });
+            }
+            Event::WindowChanged { subscription, prefetch } => {
+                let state = self.lock();
+                let Some(consumer) = state.consumers.get(&subscription) else { return };
+                self.word(wire::ConsumerControl {
+                    destination: consumer.destination.clone(),
+                    consumer_id: Some(consumer.id.clone()),
+                    prefetch: i32::try_from(prefetch).unwrap_or(i32::MAX),
+                    ..Default::default()
+                });
+            }
+            Event::SlowConsumer { subscription, destination, unacknowledged } => {
+                let consumer = self.lock().consumers.get(&subscription).map(|consumer| consumer.id.clone());
+                if let Some(consumer) = consumer {
+                    self.tell(Told::IsSlow(Slow { consumer, destination, unacknowledged }));
+                }
             }
             Event::BrowseEnded { subscription } => self.say_nothing_more(subscription),
             Event::DestinationChanged { destination, exists } => {

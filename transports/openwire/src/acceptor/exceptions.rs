@@ -8,6 +8,7 @@ use corriere_core::provider::{Capability, ProviderError};
 
 use crate::codec::conversion::ConversionError;
 use crate::codec::structures::{JavaException, Throwable};
+use crate::durable;
 use crate::redelivery::{TermsError, cut};
 
 /// Why a command of a peer is refused.
@@ -50,6 +51,9 @@ impl Display for Refusal {
 
 impl From<ProviderError> for Refusal {
     fn from(error: ProviderError) -> Self {
+        if let Some((class, words)) = durable::to_exception(&error) {
+            return Self::new(class, words);
+        }
         let class = match &error {
             ProviderError::Unsupported(Capability::Authentication) => JavaException::Security,
             ProviderError::Unsupported(Capability::Selectors) => JavaException::InvalidSelector,

@@ -28,6 +28,7 @@ mod confirmations;
 mod connection;
 mod consumers;
 mod deliveries;
+mod durable;
 mod ending;
 mod exceptions;
 mod ledger;
@@ -41,6 +42,7 @@ mod sessions;
 mod temporary;
 mod transactions;
 mod unwritable;
+mod windows;
 mod writing;
 
 pub use accepting::{Acceptor, AcceptorOptions};

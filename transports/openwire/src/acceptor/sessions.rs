@@ -148,8 +148,13 @@ impl Connection {
             let Some(consumer) = self.deliveries.lock().consumers.remove(subscription) else { continue };
             if !self.is_corriere {
                 let ledger = &consumer.ledger;
-                // The number is that of one consumer; the others of the session have no message of it.
-                let handed_over = if last == UNKNOWN { ledger.oldest() } else { ledger.at(last) };
+                let handed_over = match last {
+                    UNKNOWN => ledger.oldest(),
+                    // As ActiveMQ has it.
+                    last if consumer.is_durable => ledger.up_to(last),
+                    // The number is that of one consumer; the others of the session have no message of it.
+                    last => ledger.at(last),
+                };
                 let last_handed_over = handed_over.unwrap_or(0).max(ledger.handed_over());
                 provider.tell(Command::CloseSubscription { subscription: *subscription, last_handed_over });
             }

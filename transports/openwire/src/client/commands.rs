@@ -67,7 +67,10 @@ impl State {
             Command::DeleteTemporary { destination } => self.delete_temporary(&destination),
             Command::WatchEvents => Ok(self.watch_events()),
             Command::Close => Ok(self.close()),
-            Command::Unsubscribe { .. } => Err(ProviderError::Unsupported(Capability::DurableSubscriptions)),
+            Command::Unsubscribe { name } => self.unsubscribe(name),
+            Command::ChangeWindow { subscription, prefetch, extension } => {
+                self.change_window(subscription, prefetch, extension)
+            }
             // Those of distributed transactions, and whatever is not known here.
             _ => Err(ProviderError::Unsupported(Capability::DistributedTransactions)),
         }
@@ -129,9 +132,7 @@ impl State {
     }
 
     fn open_subscription(&mut self, subscribe: Subscribe) -> Result<Receipt, ProviderError> {
-        if subscribe.durable_name.is_some() {
-            return Err(ProviderError::Unsupported(Capability::DurableSubscriptions));
-        }
+        let client_id = subscribe.durable_name.as_ref().map(|name| self.client_id_for(name)).transpose()?;
         refuse_selector(subscribe.selector.as_deref())?;
         let (prefetch_size, extension) = match subscribe.credit {
             Credit::Window { prefetch, extension } => {
@@ -141,7 +142,11 @@ impl State {
         };
         let wanted = subscribe.redelivery.unwrap_or_default();
         let (flow, redelivery, additional_predicate) = if self.peer.redelivers {
-            let terms = ConsumerTerms { extension, redelivery: wanted };
+            let terms = ConsumerTerms {
+                extension,
+                is_default_credit: subscribe.is_default_credit,
+                redelivery: wanted,
+            };
             let flow = Flow::AsGranted { drains: VecDeque::new(), is_browser: false };
             (flow, Redelivery::Peer, Some(terms.to_structure()))
         } else {
@@ -156,6 +161,8 @@ impl State {
             // A pull has brought all that it brings when it is answered only where nothing is dispatched behind its back.
             dispatch_async: prefetch_size > 0,
             no_local: subscribe.no_local,
+            client_id,
+            subscription_name: subscribe.durable_name,
             additional_predicate,
             ..ConsumerInfo::default()
         };
@@ -222,11 +229,18 @@ impl State {
             destination: Some(on_the_wire.clone()),
             ..info
         };
-        self.subscriptions.insert(
-            subscription,
-            Subscription::new(subscription, session, consumer_id, on_the_wire, flow, redelivery),
-        );
-        let about = About::Destination(destination.to_string());
+        let has_window = info.prefetch_size > 0 && !info.browser;
+        let mut new = Subscription::new(subscription, session, consumer_id, on_the_wire, flow, redelivery);
+        new.has_window = has_window;
+        self.subscriptions.insert(subscription, new);
+        let about = match (&info.subscription_name, &info.client_id) {
+            (Some(name), Some(client_id)) => About::Durable {
+                name: Arc::clone(name),
+                client_id: Arc::clone(client_id),
+                destination: Some(destination.to_string()),
+            },
+            _ => About::Destination(destination.to_string()),
+        };
         // A peer of Corriere says when it has delivered all that waited.
         let is_told = self.peer.redelivers && info.prefetch_size > 0;
         if is_told {

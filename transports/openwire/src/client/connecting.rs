@@ -39,9 +39,10 @@ pub(super) async fn connect(
 ) -> Result<TcpConnection, ProviderError> {
     let mut link = open(address).await?;
     let connection = ConnectionId::from(&options.connection);
+    let client_id = options.client_id.clone();
     introduce(address, &mut link, connection.clone(), options).await?;
     let redelivers = redelivery::is_spoken_by(&link.agreement.properties);
-    let peer = Peer { url: address.to_string(), connection, redelivers };
+    let peer = Peer { url: address.to_string(), connection, client_id, redelivers };
     Ok(TcpConnection::start(peer, link, sink))
 }
 

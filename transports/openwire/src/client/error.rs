@@ -5,6 +5,7 @@ use std::sync::Arc;
 use corriere_core::provider::ProviderError;
 
 use crate::codec::structures::{JavaException, Throwable};
+use crate::durable;
 
 /// What a command was about that the peer answers.
 #[derive(Clone, Debug)]
@@ -15,6 +16,8 @@ pub(super) enum About {
     Send { message_id: String, destination: String },
     /// A destination to consume from, to make or to remove.
     Destination(String),
+    /// A durable subscription of a client.
+    Durable { name: Arc<str>, client_id: Arc<str>, destination: Option<String> },
     /// A transaction.
     Transaction(String),
     /// Anything else.
@@ -30,10 +33,17 @@ pub(super) fn refusal(exception: Option<Throwable>, about: &About, peer: &str) -
     let kind = throwable.exception();
     let Throwable { class, message, .. } = throwable;
     let reason = message.as_deref().unwrap_or("the peer gives no reason").to_owned();
+    if let About::Durable { name, client_id, .. } = about
+        && let Some(refused) = durable::from_words(&reason, name, client_id)
+    {
+        return refused;
+    }
     match (kind, about) {
         _ if &*class == STOPPED => ProviderError::Stopped { broker: peer.to_owned(), reason },
         (Some(JavaException::InvalidClientId), About::Connection(client_id)) => {
-            let holder = reason.rsplit_once("connected from ").map_or(reason.as_str(), |(_, holder)| holder);
+            let said = ["connected from ", "is in use by "].into_iter();
+            let mut holders = said.filter_map(|words| Some(reason.rsplit_once(words)?.1));
+            let holder = holders.next().unwrap_or(&reason);
             ProviderError::ClientIdInUse { client_id: client_id.to_string(), holder: holder.to_owned() }
         }
         (Some(JavaException::ResourceAllocation), About::Send { message_id, destination }) => {
@@ -41,7 +51,9 @@ pub(super) fn refusal(exception: Option<Throwable>, about: &About, peer: &str) -
         }
         (
             Some(JavaException::InvalidDestination),
-            About::Destination(destination) | About::Send { destination, .. },
+            About::Destination(destination)
+            | About::Send { destination, .. }
+            | About::Durable { destination: Some(destination), .. },
         ) => ProviderError::InvalidDestination { destination: destination.clone(), reason },
         (_, About::Destination(destination) | About::Send { destination, .. })
             if &*class == NO_DESTINATION =>
@@ -77,6 +89,12 @@ mod tests {
                 holder: "tcp://127.0.0.1:5".to_owned()
             }
         );
+        let message = "client id `shop` is in use by connection ID:a";
+        let of_ours = of("javax.jms.InvalidClientIDException", message, &about);
+        assert_eq!(of_ours.to_string(), message);
+        let durable = About::Durable { name: "audit".into(), client_id: "shop".into(), destination: None };
+        let in_use = of("javax.jms.JMSException", "Durable consumer is in use", &durable);
+        assert!(matches!(in_use, ProviderError::SubscriptionInUse { .. }), "{in_use}");
         let send = About::Send { message_id: "ID:a:1".to_owned(), destination: "queue://q".to_owned() };
         assert!(of("javax.jms.ResourceAllocationException", "full", &send).lacks_room());
         for class in ["javax.jms.InvalidDestinationException", NO_DESTINATION] {

@@ -1,7 +1,7 @@
 //! What the peer sends by itself.
 
 use corriere_core::id::SubscriptionId;
-use corriere_core::provider::{Confirmation, Event, ProviderError};
+use corriere_core::provider::{Confirmation, Event};
 
 use super::answers::Answer;
 use super::error::{About, refusal};
@@ -11,8 +11,8 @@ use super::temporary::advisories;
 use crate::codec::Structure;
 use crate::codec::conversion::ConversionLimits;
 use crate::codec::structures::{
-    ConsumerControl, Destination as WireDestination, DestinationInfo, DestinationOperation, KeepAliveInfo,
-    Message, MessageAck, MessageDispatch,
+    Destination as WireDestination, DestinationInfo, DestinationOperation, KeepAliveInfo, Message,
+    MessageAck, MessageDispatch,
 };
 
 impl State {
@@ -111,19 +111,6 @@ impl State {
         if let Some(Ok(destination)) = destination.as_ref().map(WireDestination::to_core) {
             let exists = *operation_type == DestinationOperation::Add;
             self.effects.events.push(Event::DestinationChanged { destination, exists });
-        }
-    }
-
-    fn control(&mut self, control: &ConsumerControl) {
-        let Some(consumer) = control.consumer_id.as_ref().filter(|_| control.close) else { return };
-        let id = SubscriptionId(consumer.value.cast_unsigned());
-        if self.subscriptions.get(&id).is_some_and(|subscription| subscription.consumer == *consumer) {
-            self.remove_subscription(id, false);
-            let error = ProviderError::Refused {
-                exception: "ConsumerControl".to_owned(),
-                reason: "the broker has closed the consumer".to_owned(),
-            };
-            self.effects.events.push(Event::SubscriptionEnded { subscription: id, error });
         }
     }
 }

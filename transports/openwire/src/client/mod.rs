@@ -7,6 +7,8 @@
 //! | --- | --- | --- |
 //! | open and close session, producer | `SessionInfo`, `ProducerInfo`, `RemoveInfo` | when answered |
 //! | open subscription | `ConsumerInfo` | when answered; with a window at a peer of Corriere, when that has delivered what waited |
+//! | change window | `ConsumerControl`; to a peer of Corriere `ConsumerInfo` again, with the extension | when answered |
+//! | unsubscribe | `RemoveSubscriptionInfo` | when answered |
 //! | close subscription | `RemoveInfo` with the last delivery that was handed over | when answered; where ActiveMQ would take back what the session may still settle, `RemoveInfo` follows that, and this is confirmed at once |
 //! | send, persistent, outside a transaction | a message that asks for an answer | when answered |
 //! | send, other | a message; now and then one that asks for an answer | when it is written, or answered |
@@ -36,6 +38,7 @@ mod commands;
 mod connecting;
 mod connection;
 mod delivering;
+mod durable;
 mod error;
 mod incoming;
 mod pulling;
@@ -50,6 +53,7 @@ mod temporary;
 #[cfg(test)]
 mod tests;
 mod transactions;
+mod windows;
 
 use std::sync::Arc;
 

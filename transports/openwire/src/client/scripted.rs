@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use super::{TcpProvider, address::Address};
 use crate::codec::Structure;
 use crate::codec::negotiation::Preferences;
-use crate::codec::structures::Response;
+use crate::codec::structures::{ExceptionResponse, JavaException, Response, Throwable};
 use crate::link::{CommandReader, CommandWriter, LinkError, handshake};
 
 /// Where a client finds it.
@@ -59,9 +59,14 @@ impl Door {
     }
 
     pub(super) async fn connect(&self) -> Result<Client, ProviderError> {
+        self.connect_as(None).await
+    }
+
+    async fn connect_as(&self, client_id: Option<&str>) -> Result<Client, ProviderError> {
         let came = Arc::new(Came::default());
         let connection = ConnectionId::foreign("ID:test-1");
-        let options = ConnectOptions { connection, client_id: None, user: None, password: None };
+        let client_id = client_id.map(Arc::from);
+        let options = ConnectOptions { connection, client_id, user: None, password: None };
         let provider = TcpProvider { address: self.address.clone() };
         let connection = provider.connect(options, Arc::clone(&came) as Arc<dyn DeliverySink>).await?;
         Ok(Client { connection, came })
@@ -83,6 +88,15 @@ impl Door {
 
     /// A client that was taken in, and its peer.
     pub(super) async fn take_in(&self, preferences: &Preferences) -> (Client, Scripted) {
+        self.take_in_as(None, preferences).await
+    }
+
+    /// The same with a client id.
+    pub(super) async fn take_in_as(
+        &self,
+        client_id: Option<&str>,
+        preferences: &Preferences,
+    ) -> (Client, Scripted) {
         let taking = async {
             let mut peer = self.greet(preferences).await;
             let info = peer.next().await;
@@ -90,7 +104,7 @@ impl Door {
             peer.done(&info).await;
             peer
         };
-        let (client, peer) = tokio::join!(self.connect(), taking);
+        let (client, peer) = tokio::join!(self.connect_as(client_id), taking);
         (client.unwrap(), peer)
     }
 }
@@ -115,6 +129,13 @@ impl Scripted {
         self.writer.flush().await.unwrap();
     }
 
+    /// Answers that a command is refused.
+    pub(super) async fn refused(&mut self, command: &Structure, exception: JavaException, words: &str) {
+        let correlation_id = command.command_id().unwrap();
+        let exception = Some(Throwable::new(exception, words));
+        self.say(ExceptionResponse { correlation_id, exception, ..ExceptionResponse::default() }).await;
+    }
+
     /// Answers a command.
     pub(super) async fn done(&mut self, command: &Structure) {
         assert!(command.response_required(), "nobody waits for an answer to {command:?}");
@@ -131,6 +152,15 @@ impl Client {
         let info = peer.next().await;
         peer.done(&info).await;
         opened.await.unwrap();
+    }
+
+    /// Submits a command of which the peer is told, and which is confirmed when the peer has done it.
+    pub(super) async fn told(&self, peer: &mut Scripted, command: Command) -> Structure {
+        let receipt = self.connection.submit(command);
+        let structure = peer.next().await;
+        peer.done(&structure).await;
+        receipt.await.unwrap();
+        structure
     }
 
     pub(super) fn lost(&self) -> Option<ProviderError> {

@@ -69,7 +69,8 @@ impl State {
                     self.condemn(id, &given_back.exhausted, &cause, answer)
                 }
             }
-            AckKind::Delivered | AckKind::Retained => {
+            AckKind::Delivered => self.handed_over(id, last)?,
+            AckKind::Retained => {
                 self.subscription(id)?.hand_over(last);
                 done()
             }

@@ -26,6 +26,8 @@ pub(super) struct Peer {
     pub(super) url: String,
     /// This connection.
     pub(super) connection: ConnectionId,
+    /// Under which name its durable subscriptions are kept.
+    pub(super) client_id: Option<Arc<str>>,
     /// Whether it counts and delays redelivery itself.
     pub(super) redelivers: bool,
 }
@@ -40,6 +42,7 @@ impl Peer {
             Capability::DupsOkAcknowledge,
             Capability::Browse,
             Capability::TemporaryDestinations,
+            Capability::DurableSubscriptions,
             Capability::Events,
             own,
         ])

@@ -93,7 +93,7 @@ fn a_prepared_one_survives_many_restarts_and_pins_only_its_own_segments() {
                 size: message(2, 300).size() as u64,
                 state: DeliveryState::default(),
             };
-            assert_eq!(prepared.sends, [(queue("orders"), sent)]);
+            assert_eq!(prepared.sends, [(queue("orders").into(), sent)]);
             assert_eq!(*store.load(2).unwrap(), *message(2, 300));
         }
         let expected = match outcome {

@@ -27,6 +27,8 @@ pub(super) struct Subscription {
     pub(super) destination: Destination,
     pub(super) session: SessionId,
     pub(super) flow: Flow,
+    /// Whether the peer sends to it by a window that was asked for.
+    pub(super) has_window: bool,
     redelivery: Redelivery,
     /// What the peer has sent and takes for not settled, in its order.
     held: BTreeMap<u64, Held>,
@@ -108,6 +110,7 @@ impl Subscription {
             destination,
             session,
             flow,
+            has_window: false,
             redelivery,
             held: BTreeMap::new(),
             arrivals: 0,

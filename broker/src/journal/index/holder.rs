@@ -1,0 +1,143 @@
+//! Who has messages: queues, and durable subscriptions to topics.
+
+use std::fmt;
+
+use corriere_core::Destination;
+
+use super::{Index, weight};
+use crate::journal::change::Recipients;
+use crate::store::{
+    Recipient, Recovered, RecoveredMessage, RecoveredQueue, RecoveredSubscription, StoredId,
+    SubscriptionName, Totals,
+};
+
+/// A queue or a durable subscription.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Holder {
+    Queue(Destination),
+    Subscription { name: SubscriptionName, topic: Destination, no_local: bool },
+}
+
+/// One of them, with what became of its messages.
+#[derive(Debug)]
+pub(super) struct Queue {
+    pub(super) holder: Holder,
+    pub(super) totals: Totals,
+    pub(super) changed: bool,
+}
+
+impl Holder {
+    /// Where a message of it is.
+    pub(crate) fn recipient(&self) -> Recipient {
+        match self {
+            Self::Queue(queue) => Recipient::Queue(queue.clone()),
+            Self::Subscription { name, .. } => Recipient::Subscription(name.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Queue(queue) => write!(f, "{queue}"),
+            Self::Subscription { name, topic, .. } => write!(f, "{name} to {topic}"),
+        }
+    }
+}
+
+impl Queue {
+    /// Adds it to what the broker gets when it starts.
+    pub(super) fn add_to(&self, recovered: &mut Recovered, messages: Vec<RecoveredMessage>) {
+        let totals = self.totals;
+        match self.holder.clone() {
+            Holder::Queue(destination) => {
+                recovered.queues.push(RecoveredQueue { destination, totals, messages });
+            }
+            Holder::Subscription { name: subscription, topic, no_local } => {
+                let recovered = &mut recovered.subscriptions;
+                recovered.push(RecoveredSubscription { subscription, topic, no_local, totals, messages });
+            }
+        }
+    }
+}
+
+impl Index {
+    /// One that the checkpoint has.
+    pub(super) fn restore_queue(&mut self, number: u32, holder: Holder, totals: Totals) {
+        self.weight.others += weight::of_holder(&holder);
+        match &holder {
+            Holder::Queue(destination) => drop(self.queue_numbers.insert(destination.clone(), number)),
+            Holder::Subscription { name, .. } => {
+                self.subscription_numbers.insert(name.clone(), number);
+            }
+        }
+        self.counters.queues = self.counters.queues.max(u64::from(number) + 1);
+        self.queues.insert(number, Queue { holder, totals, changed: false });
+    }
+
+    fn add_queue(&mut self, holder: Holder) -> u32 {
+        // The number of a subscription that is gone is not used again: what open transactions send to that one has it.
+        let number = u32::try_from(self.counters.queues).unwrap_or(u32::MAX);
+        self.restore_queue(number, holder, Totals::default());
+        self.queues.entry(number).and_modify(|queue| queue.changed = true);
+        number
+    }
+
+    /// The numbers of those that a message goes to, in their order; none where there is no such subscription.
+    pub(super) fn numbers_of(&mut self, to: Recipients) -> Vec<Option<u32>> {
+        match to {
+            Recipients::Queue(destination) => vec![Some(self.queue_number(destination))],
+            Recipients::Subscriptions(topic, names) => {
+                names.into_iter().map(|name| self.subscription_number(&topic, name)).collect()
+            }
+        }
+    }
+
+    fn queue_number(&mut self, destination: Destination) -> u32 {
+        let known = self.queue_numbers.get(&destination).copied();
+        known.unwrap_or_else(|| self.add_queue(Holder::Queue(destination)))
+    }
+
+    fn subscription_number(&mut self, topic: &Destination, name: SubscriptionName) -> Option<u32> {
+        let known = self.subscription_numbers.get(&name).copied();
+        if known.is_none()
+            && let Some(guessed) = &mut self.guessed
+        {
+            guessed.push(name.clone());
+            let topic = topic.clone();
+            return Some(self.add_queue(Holder::Subscription { name, topic, no_local: false }));
+        }
+        known
+    }
+
+    /// From now on what goes to a durable subscription that is not known makes one: where records are lost, that of its making may
+    /// be among them.
+    pub(crate) fn guess_subscriptions(&mut self) {
+        self.guessed = Some(Vec::new());
+    }
+
+    /// Those that were made so and are there.
+    pub(crate) fn guessed_subscriptions(&self) -> impl Iterator<Item = &SubscriptionName> {
+        let guessed = self.guessed.iter().flatten();
+        guessed.filter(|name| self.subscription_numbers.contains_key(name))
+    }
+
+    pub(super) fn create_subscription(&mut self, name: SubscriptionName, topic: Destination, no_local: bool) {
+        self.remove_subscription(&name);
+        self.add_queue(Holder::Subscription { name, topic, no_local });
+    }
+
+    /// Ends a durable subscription with its messages. What open transactions send to it is needed until their end.
+    pub(super) fn remove_subscription(&mut self, name: &SubscriptionName) {
+        let Some(number) = self.subscription_numbers.remove(name) else { return };
+        if let Some(queue) = self.queues.remove(&number) {
+            self.weight.others -= weight::of_holder(&queue.holder);
+        }
+        self.removed_queues.push(number);
+        let of_it = self.references.iter().filter(|(_, reference)| reference.queue == number);
+        let of_it: Vec<StoredId> = of_it.map(|(stored, _)| *stored).collect();
+        for stored in of_it {
+            self.take_out(stored);
+        }
+    }
+}
