@@ -89,12 +89,12 @@ pub(crate) const CASES: &[Case] = &[
         "listeners::in_progress::one_message_that_cannot_be_read_leaves_those_in_progress_on_its_session_alone",
         "listeners::failures::a_body_that_cannot_be_read_is_dead_at_once_and_alone",
     ]),
-    shown("C-07", "(a)", &["client::acknowledging::a_second_acknowledgement_changes_nothing_and_the_next_one_works"]),
+    shown("C-07", "(a)", &["client::acknowledging::a_second_acknowledgement_changes_nothing_and_the_next_one_works", "client::individual::a_second_individual_acknowledgement_says_nothing"]),
     shown("C-07", "(b)", &["client::acknowledging::a_message_can_be_acknowledged_after_its_consumer_was_closed"]),
     shown("C-07", "(c)", &["client::acknowledging::an_acknowledgement_after_the_session_was_closed_is_an_error_and_the_message_comes_again"]),
     shown("C-07", "(d)", &[
         "client::out_of_order::an_acknowledgement_from_another_thread_after_the_connection_closed_is_an_error_and_hangs_nobody",
-        "client::out_of_order::an_acknowledgement_after_the_broker_went_is_an_error_and_hangs_nobody",
+        "client::individual::an_individual_acknowledgement_after_the_connection_was_lost_is_an_error_and_does_not_hang",
         "remote::cut::an_acknowledgement_after_the_network_was_cut_is_an_error_and_its_message_comes_again",
     ]),
     shown("C-08", "(a)", &[
@@ -106,7 +106,7 @@ pub(crate) const CASES: &[Case] = &[
         "delivery::cases::acknowledgements_out_of_order_are_no_error",
     ]),
     shown("C-08", "(c)", &[
-        "client::out_of_order::what_was_not_acknowledged_one_by_one_comes_back_in_its_order",
+        "client::individual::individual_acknowledgements_settle_these_messages_and_a_close_brings_back_the_others_in_order",
         "delivery::cases::what_was_not_acknowledged_one_by_one_comes_back_in_order",
     ]),
     shown("C-09", "a clean restart", &[
@@ -212,16 +212,22 @@ pub(crate) const CASES: &[Case] = &[
         "remote::properties::text_reads_as_a_number_only_as_a_whole_and_what_is_missing_as_none",
         "remote::properties::a_received_message_is_read_only_until_it_is_cleared_and_may_then_be_sent_again",
     ]),
-    left_out("C-33", "(a)", Needs(DurableSubscriptions)),
-    left_out("C-33", "(b)", Needs(DurableSubscriptions)),
-    left_out("C-33", "(c)", Needs(DurableSubscriptions)),
-    left_out("C-33", "(d)", Needs(DurableSubscriptions)),
-    left_out("C-33", "(e)", Needs(DurableSubscriptions)),
+    shown("C-33", "(a)", &["client::unsubscribing::a_subscription_that_there_is_not_is_no_subscription_to_remove"]),
+    shown("C-33", "(b)", &[
+        "client::unsubscribing::a_subscription_that_a_consumer_has_cannot_be_removed_and_goes_on",
+        "client::unsubscribing::a_subscription_of_which_an_open_transaction_has_a_message_cannot_be_removed_and_goes_on",
+    ]),
+    shown("C-33", "(c)", &["durability::unsubscribing::a_subscription_that_was_removed_stays_gone_and_its_messages_leave_the_disk"]),
+    shown("C-33", "(d)", &["client::unsubscribing::without_a_client_id_there_is_no_durable_subscription"]),
+    shown("C-33", "(e)", &["remote::coming_and_going::a_durable_subscriber_that_comes_and_goes_gets_every_message_once_and_in_order"]),
     shown("C-34", "a second connection", &[
         "client::connection::a_client_id_belongs_to_one_connection_at_a_time",
         "remote::cut::the_ghost_of_a_client_gives_its_id_free_and_all_that_it_had",
     ]),
-    shown("C-34", "a ghost", &["remote::cut::the_ghost_of_a_client_gives_its_id_free_and_all_that_it_had"]),
+    shown("C-34", "a ghost", &[
+        "remote::cut::the_ghost_of_a_client_gives_its_id_free_and_all_that_it_had",
+        "remote::cut::the_ghost_of_a_durable_subscriber_gives_its_subscription_free_and_nothing_is_lost",
+    ]),
     left_out("C-34", "an id that is set late, or twice", CannotBeSaid("a client id stands in the factory's URL only")),
     shown("C-34", "a pool", &["templates::concurrency::a_template_of_five_sessions_has_its_client_id_once_and_a_second_template_is_refused"]),
     shown("C-41", "(a)", &["listeners::stopping::a_stop_waits_for_the_run_that_is_under_way"]),

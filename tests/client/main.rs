@@ -30,4 +30,5 @@ mod refused_acknowledgements;
 mod support;
 mod temporary;
 mod transactions;
+mod unsubscribing;
 mod window;

@@ -4,7 +4,6 @@ use std::sync::{Arc, Mutex};
 
 use corriere_core::AcknowledgeMode::Individual;
 use corriere_core::Error;
-use corriere_core::provider::ProviderError;
 use tokio::sync::Notify;
 
 use crate::support::{TestBroker, nth, others_run, queue, text, within};
@@ -26,24 +25,6 @@ async fn an_acknowledgement_from_another_thread_after_the_connection_closed_is_a
     let error = acknowledged.join().unwrap().unwrap_err();
     assert!(matches!(error, Error::IllegalState { .. }), "{error:?}");
     assert_eq!(broker.drain(&q).await, [nth("m5", 2)]);
-}
-
-/// C-07 (d), where the broker is what went.
-#[tokio::test]
-async fn an_acknowledgement_after_the_broker_went_is_an_error_and_hangs_nobody() {
-    let broker = TestBroker::start();
-    let q = queue("q");
-    broker.send_numbered(&q, 2).await;
-    let session = broker.session(Individual).await;
-    let consumer = session.create_consumer(&q).await.unwrap();
-    let (m1, m2) =
-        (within(consumer.take()).await.unwrap().unwrap(), within(consumer.take()).await.unwrap().unwrap());
-    broker.broker.stop();
-    for delivery in [m1, m2] {
-        let acknowledged = tokio::spawn(async move { delivery.acknowledge().await });
-        let error = within(acknowledged).await.unwrap().unwrap_err();
-        assert_eq!(error, Error::Provider(ProviderError::Lost));
-    }
 }
 
 /// C-08 (b).
@@ -83,26 +64,4 @@ async fn listeners_that_finish_out_of_order_acknowledge_each_its_own_without_err
     others_run().await;
     assert_eq!(*finished.lock().unwrap(), [("m2".to_owned(), Ok(())), ("m1".to_owned(), Ok(()))]);
     assert!(connection.is_open());
-}
-
-/// C-08 (c).
-#[tokio::test]
-async fn what_was_not_acknowledged_one_by_one_comes_back_in_its_order() {
-    let broker = TestBroker::start();
-    let q = queue("q");
-    broker.send_numbered(&q, 10).await;
-    let session = broker.session(Individual).await;
-    // Wide enough for ten in hand: the window has room for half as many more as its prefetch.
-    let consumer = session.create_consumer_with_prefetch(&q, 10).await.unwrap();
-    let mut held = Vec::new();
-    for _ in 0..10 {
-        held.push(within(consumer.take()).await.unwrap().unwrap());
-    }
-    for number in [7, 3, 9] {
-        within(held[number - 1].acknowledge()).await.unwrap();
-    }
-    consumer.close().await.unwrap();
-    session.close().await.unwrap();
-    let expected: Vec<_> = [1, 2, 4, 5, 6, 8, 10].map(|number| nth(&format!("m{number}"), 2)).into();
-    assert_eq!(broker.drain(&q).await, expected);
 }

@@ -24,3 +24,4 @@ mod support;
 mod topics;
 mod totals;
 mod unreadable;
+mod unsubscribing;

@@ -136,6 +136,35 @@ async fn the_ghost_of_a_client_gives_its_id_free_and_all_that_it_had() {
     }
 }
 
+/// C-34, for a durable subscription.
+#[tokio::test]
+async fn the_ghost_of_a_durable_subscriber_gives_its_subscription_free_and_nothing_is_lost() {
+    let peer = Peer::corriere().await;
+    let cable = Cable::to(peer.url()).await;
+    let news = peer.topic("news");
+    let client_id = peer.queue("client").name().to_owned();
+    let factory = factory(&cable, &format!("{AT_ONCE}&jms.clientID={client_id}"));
+    let sender = peer.session(Auto).await;
+    let mut seen = Vec::new();
+    for round in 0..5 {
+        let connection = connect_in_the_end(&factory).await;
+        connection.start().unwrap();
+        let session = within(connection.create_session(Client)).await.unwrap();
+        let consumer = within(session.create_durable_consumer(&news, "daily")).await.unwrap();
+        // Half of them while it is there, and half after it was cut off.
+        for number in [4 * round + 1, 4 * round + 2] {
+            send_text(&sender, &news, &format!("m{number}")).await;
+        }
+        seen.extend(see(&consumer, if round == 0 { 2 } else { 4 }).await);
+        within(session.acknowledge()).await.unwrap();
+        cable.cut();
+        for number in [4 * round + 3, 4 * round + 4] {
+            send_text(&sender, &news, &format!("m{number}")).await;
+        }
+    }
+    assert_eq!(seen, firsts(1..=18));
+}
+
 fn body(size: usize) -> Vec<u8> {
     (0..size).map(|index| (index ^ (index >> 8) ^ (index >> 16)) as u8).collect()
 }

@@ -40,6 +40,7 @@ mod bodies;
 mod browsing;
 mod cable;
 mod closing;
+mod coming_and_going;
 mod coming_back;
 mod connecting;
 mod crowd;
