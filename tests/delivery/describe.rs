@@ -62,10 +62,11 @@ pub(crate) fn input(input: &Input) -> String {
                     ack.transaction.as_ref().map(ToString::to_string)
                 ),
                 Command::OpenSubscription(subscribe) => format!(
-                    "subscribe s{} in session {} to {:?} {:?} no_local {} {:?}",
+                    "subscribe s{} in session {} to {:?} {:?} {:?} no_local {} {:?}",
                     subscribe.subscription,
                     subscribe.session,
                     subscribe.destination,
+                    subscribe.durable_name,
                     subscribe.credit,
                     subscribe.no_local,
                     subscribe.redelivery

@@ -126,6 +126,10 @@ fn destination(world: &World, place: Place) -> Destination {
     }
 }
 
+fn durable_name(number: u8) -> Arc<str> {
+    format!("d{number}").into()
+}
+
 fn connection(world: &World, pick: Pick) -> Option<ConnectionKey> {
     choose(pick, &world.connections).copied()
 }
@@ -172,6 +176,18 @@ fn perform(world: &mut World, operation: &Operation) -> Judgement {
             if let Some(session) = session(world, pick).filter(|_| world.model.subscriptions().len() < 8) {
                 let destination = destination(world, place);
                 world.subscribe(session, &destination, credit, policy.policy(), no_local)?;
+            }
+        }
+        Operation::SubscribeDurably { session: pick, name, is_to_other, credit, policy, no_local } => {
+            if let Some(session) = session(world, pick).filter(|_| world.model.subscriptions().len() < 8) {
+                let topic = Destination::topic(if is_to_other { "u" } else { "t" }).expect("a name");
+                let name = Some(durable_name(name));
+                world.subscribe_as(session, &topic, credit, policy.policy(), (no_local, name))?;
+            }
+        }
+        Operation::Unsubscribe { connection: pick, name } => {
+            if let Some(connection) = connection(world, pick) {
+                world.command(connection, Command::Unsubscribe { name: durable_name(name) })?;
             }
         }
         Operation::Send { session: pick, place, priority, persistent, size, live, transacted } => {
@@ -388,11 +404,24 @@ fn settle(world: &mut World) -> Judgement {
     if world.model.entries().iter().any(|entry| entry.is_aside) {
         // The next process reads them.
         world.restart(usize::MAX, Duration::ZERO)?;
+        for connection in world.connections.clone() {
+            world.close(connection)?;
+        }
     }
     let connection = world.connect()?;
     let session = world.open_session(connection)?;
+    let other = world.connect()?;
+    let other = world.open_session(other)?;
     for (index, xid) in world.model.prepared().into_iter().enumerate() {
         world.end_prepared(connection, xid, index % 2 == 0)?;
+    }
+    for lasting in world.model.lasting().to_vec() {
+        let own = [session, other].into_iter().find(|own| {
+            world.client_id(own.connection).is_some_and(|client_id| *client_id == *lasting.name.client_id)
+        });
+        let credit = Credit::Window { prefetch: 5, extension: None };
+        let durable = (lasting.no_local, Some(lasting.name.name));
+        world.subscribe_as(own.expect("both are here"), &lasting.topic, credit, None, durable)?;
     }
     let mut consumed: Vec<Destination> = Vec::new();
     for _ in 0..1_000 {
@@ -416,6 +445,7 @@ fn settle(world: &mut World) -> Judgement {
         for (connection, subscription) in open {
             let unsettled = world.model.unsettled(connection, subscription);
             if let (Some(&first), Some(&last)) = (unsettled.first(), unsettled.last()) {
+                let session = SessionKey { connection, session: session.session };
                 world.acknowledge(session, subscription, first..=last, AckKind::Standard, false)?;
             }
         }

@@ -15,7 +15,8 @@ type Outcomes = [(Ticket, Result<Confirmation, ProviderError>)];
 pub(crate) struct Ledger {
     sent: Vec<Sent>,
     commits: Vec<(TransactionId, Ticket)>,
-    subscriptions: Vec<((ConnectionKey, SubscriptionId), Destination)>,
+    clients: Vec<(ConnectionKey, &'static str)>,
+    subscriptions: Vec<((ConnectionKey, SubscriptionId), Source)>,
     browsers: Vec<(ConnectionKey, SubscriptionId)>,
     deliveries: Vec<Delivery>,
     settled: Vec<(Source, MessageId, Ticket)>,
@@ -66,10 +67,18 @@ struct Delivery {
     id: MessageId,
 }
 
-/// Where a message was taken from: a queue, or a topic as one subscription sees it.
-type Source = (Destination, Option<(ConnectionKey, SubscriptionId)>);
+/// Where a message was taken from: a queue, or a topic as one subscription sees it, by its name if it is durable.
+type Source = (Destination, Option<String>);
 
 impl Ledger {
+    pub(crate) fn connected(&mut self, connection: ConnectionKey, client_id: Option<&'static str>) {
+        self.clients.extend(client_id.map(|client_id| (connection, client_id)));
+    }
+
+    pub(crate) fn client_id(&self, connection: ConnectionKey) -> Option<&'static str> {
+        self.clients.iter().find(|(other, _)| *other == connection).map(|(_, client_id)| *client_id)
+    }
+
     /// A client asks for something; `unsettled` are the numbers of the acknowledged subscription that it has.
     pub(crate) fn asked(
         &mut self,
@@ -90,7 +99,10 @@ impl Ledger {
             }
             Command::OpenSubscription(subscribe) => {
                 let key = (connection, subscribe.subscription);
-                self.subscriptions.push((key, subscribe.destination.clone()));
+                let client_id = self.client_id(connection);
+                let name = subscribe.durable_name.as_ref().map(|name| format!("{name} of {client_id:?}"));
+                let name = name.or_else(|| subscribe.destination.is_topic().then(|| format!("{key:?}")));
+                self.subscriptions.push((key, (subscribe.destination.clone(), name)));
             }
             Command::Browse { subscription, .. } => self.browsers.push((connection, *subscription)),
             Command::Acknowledge(ack) if ack.transaction.is_none() && is_final(&ack.kind) => {
@@ -199,9 +211,9 @@ impl Ledger {
 
     fn source(&self, subscription: (ConnectionKey, SubscriptionId)) -> Result<Source, Violation> {
         let known = self.subscriptions.iter().find(|(other, _)| *other == subscription);
-        let Some((_, destination)) = known else {
+        let Some((_, source)) = known else {
             return Err(Violation(format!("{subscription:?} gets messages and was never opened")));
         };
-        Ok((destination.clone(), destination.is_topic().then_some(subscription)))
+        Ok(source.clone())
     }
 }

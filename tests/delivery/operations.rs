@@ -65,6 +65,19 @@ pub(crate) enum Operation {
         policy: Policy,
         no_local: bool,
     },
+    /// As the consumer of one of two durable subscriptions of the session's client.
+    SubscribeDurably {
+        session: Pick,
+        name: u8,
+        is_to_other: bool,
+        credit: Credit,
+        policy: Policy,
+        no_local: bool,
+    },
+    Unsubscribe {
+        connection: Pick,
+        name: u8,
+    },
     Send {
         session: Pick,
         place: Place,
@@ -287,6 +300,12 @@ fn operation() -> impl Strategy<Value = Operation> {
         10 => (pick(), place(), credit(), policy(), any::<bool>()).prop_map(
             |(session, place, credit, policy, no_local)| O::Subscribe { session, place, credit, policy, no_local }
         ),
+        8 => (pick(), 0..2_u8, rarely(), credit(), policy(), rarely()).prop_map(
+            |(session, name, is_to_other, credit, policy, no_local)| O::SubscribeDurably {
+                session, name, is_to_other, credit, policy, no_local
+            }
+        ),
+        2 => (pick(), 0..3_u8).prop_map(|(connection, name)| O::Unsubscribe { connection, name }),
         40 => (pick(), send_place(), 3..6_u8, any::<bool>(), size(), live(), sometimes()).prop_map(
             |(session, place, priority, persistent, size, live, transacted)| O::Send {
                 session, place, priority, persistent, size, live, transacted
@@ -334,6 +353,10 @@ fn operation() -> impl Strategy<Value = Operation> {
         8 => (pick(), look()).prop_map(|(browser, look)| O::Look { browser, look }),
         1 => pick().prop_map(|connection| O::ListPrepared { connection }),
     ]
+}
+
+fn rarely() -> impl Strategy<Value = bool> {
+    prop_oneof![9 => Just(false), 1 => Just(true)]
 }
 
 fn pick() -> impl Strategy<Value = Pick> {

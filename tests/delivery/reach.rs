@@ -37,6 +37,8 @@ pub(crate) struct Reach {
     /// See [`corriere_tests::model::Model::lost_with_temporaries`].
     lost_with_temporaries: [u64; 3],
     acknowledged_as: [u64; 9],
+    /// See [`corriere_tests::model::Model::lasted`].
+    lasted: [u64; 4],
     /// See [`corriere_tests::model::Model::loads`].
     loads: [u64; 5],
 }
@@ -59,6 +61,9 @@ impl Reach {
             *sum += more;
         }
         for (sum, more) in self.shown.iter_mut().zip(world.model.shown()) {
+            *sum += more;
+        }
+        for (sum, more) in self.lasted.iter_mut().zip(world.model.lasted()) {
             *sum += more;
         }
         let lost = self.lost_with_temporaries.iter_mut().zip(world.model.lost_with_temporaries());
@@ -119,6 +124,7 @@ impl Reach {
                 .chain(&self.shown)
                 .chain(&self.lost_with_temporaries)
                 .chain(&self.acknowledged_as)
+                .chain(&self.lasted)
                 .all(|count| *count > 0),
             "the histories never came to some of it: {self:?}"
         );

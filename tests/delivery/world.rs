@@ -30,6 +30,9 @@ pub(crate) struct SessionKey {
     pub(crate) session: SessionId,
 }
 
+/// Those of clients that have durable subscriptions.
+const CLIENT_IDS: [&str; 2] = ["c0", "c1"];
+
 /// What a client keeps of its session.
 #[derive(Debug)]
 pub(crate) struct ClientSession {
@@ -209,9 +212,23 @@ impl World {
     pub(crate) fn connect(&mut self) -> Result<ConnectionKey, Violation> {
         let connection = ConnectionKey(self.number());
         let identity = ConnectionId::foreign(&format!("ID:{}", connection.0));
-        self.input(Input::Connect { connection, identity, client_id: None })?;
+        let client_id = self.free_client_id();
+        self.ledger.connected(connection, client_id);
+        let client_id = client_id.map(Into::into);
+        self.input(Input::Connect { connection, identity, client_id })?;
         self.connections.push(connection);
         Ok(connection)
+    }
+
+    /// One of the two that have durable subscriptions, which no connection that is there has.
+    fn free_client_id(&self) -> Option<&'static str> {
+        let is_taken =
+            |client_id: &&str| self.connections.iter().any(|it| self.client_id(*it) == Some(client_id));
+        CLIENT_IDS.into_iter().find(|client_id| !is_taken(client_id))
+    }
+
+    pub(crate) fn client_id(&self, connection: ConnectionKey) -> Option<&'static str> {
+        self.ledger.client_id(connection)
     }
 
     /// A session with a producer.
@@ -242,6 +259,18 @@ impl World {
         redelivery: Option<RedeliveryPolicy>,
         no_local: bool,
     ) -> Result<SubscriptionId, Violation> {
+        self.subscribe_as(session, destination, credit, redelivery, (no_local, None))
+    }
+
+    /// The same, as the consumer of a durable subscription if that has a name.
+    pub(crate) fn subscribe_as(
+        &mut self,
+        session: SessionKey,
+        destination: &Destination,
+        credit: Credit,
+        redelivery: Option<RedeliveryPolicy>,
+        (no_local, durable_name): (bool, Option<Arc<str>>),
+    ) -> Result<SubscriptionId, Violation> {
         let subscription = SubscriptionId(self.number());
         let subscribe = Subscribe {
             subscription,
@@ -251,7 +280,7 @@ impl World {
             selector: None,
             no_local,
             is_default_credit: false,
-            durable_name: None,
+            durable_name,
             redelivery: redelivery.map(Into::into),
         };
         self.command(session.connection, Command::OpenSubscription(Box::new(subscribe)))?;
@@ -281,7 +310,7 @@ impl World {
         headers.delivery_mode =
             if letter.persistent { DeliveryMode::Persistent } else { DeliveryMode::NonPersistent };
         let message = Arc::new(message);
-        if letter.persistent && !destination.is_topic() && !destination.is_temporary() {
+        if letter.persistent && !destination.is_temporary() {
             self.session(session).last = Some((Arc::clone(&message), transaction.clone()));
         }
         let send = SendMessage { producer, message, transaction, deadline: None };

@@ -26,14 +26,15 @@ fn what_is_not_there_yet_is_refused_by_its_capability_and_leaves_nothing() {
             },
             Capability::Selectors,
         ),
-        (Command::Unsubscribe { name: "d".into() }, Capability::DurableSubscriptions),
     ];
     for (command, capability) in refused {
         let what = format!("{command:?}");
         assert_eq!(world.ask(connection, command), Err(ProviderError::Unsupported(capability)), "{what}");
     }
-    let refused = world.ask(connection, Command::OpenSubscription(Box::new(durable)));
-    assert_eq!(refused, Err(ProviderError::NoClientId { name: "d".into() }));
+    for command in [Command::OpenSubscription(Box::new(durable)), Command::Unsubscribe { name: "d".into() }] {
+        let refused = world.ask(connection, command);
+        assert_eq!(refused, Err(ProviderError::NoClientId { name: "d".into() }));
+    }
     assert!(world.machine.destinations().is_empty());
     world.done(connection, Command::OpenSession { session: SessionId(9), mode: SessionMode::Auto });
     world.done(connection, Command::OpenSubscription(Box::new(plain())));

@@ -8,6 +8,7 @@ mod browsing;
 mod commands;
 mod dead_letters;
 mod dispatch;
+mod durable;
 mod expiry;
 mod grouping;
 mod memory;

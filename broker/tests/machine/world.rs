@@ -159,6 +159,9 @@ impl World {
         for (ticket, outcome) in effects.confirmations {
             assert!(self.outcomes.insert(ticket, outcome).is_none(), "{ticket:?} confirmed twice");
         }
+        for subscription in self.machine.durable_subscriptions() {
+            assert!(subscription.counts.are_conserved(), "{subscription:?}");
+        }
         for destination in self.machine.destinations() {
             let counts = self.machine.counts(&destination).unwrap();
             assert!(counts.are_conserved(), "{destination}: {counts:?}");
@@ -181,6 +184,10 @@ impl World {
     pub(crate) fn stored_message(&self, wanted: StoredId) -> Option<Arc<Message>> {
         self.operations.iter().find_map(|operation| match operation {
             StoreOperation::Append { stored, message, .. } if *stored == wanted => Some(Arc::clone(message)),
+            StoreOperation::Publish { stored, subscriptions, message, .. } => {
+                let is_it = (0..subscriptions.len()).any(|place| stored.with(place) == wanted);
+                is_it.then(|| Arc::clone(message))
+            }
             _ => None,
         })
     }
@@ -246,10 +253,15 @@ impl World {
 
     /// A connection with session 1 and producer 1.
     pub(crate) fn connect(&mut self) -> ConnectionKey {
+        self.connect_as(None)
+    }
+
+    /// The same under a client id.
+    pub(crate) fn connect_as(&mut self, client_id: Option<&str>) -> ConnectionKey {
         self.last_connection += 1;
         let connection = ConnectionKey(self.last_connection);
         let identity = ConnectionId::foreign(&format!("ID:connection-{}", self.last_connection));
-        self.step(Input::Connect { connection, identity, client_id: None });
+        self.step(Input::Connect { connection, identity, client_id: client_id.map(Into::into) });
         self.done(connection, Command::OpenSession { session: SessionId(1), mode: SessionMode::Client });
         let producer = Command::OpenProducer {
             producer: ProducerId(1),

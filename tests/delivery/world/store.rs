@@ -81,7 +81,9 @@ impl World {
         self.fill_store(true)?;
         for _ in 0..self.model.unanswered_batches().count() {
             let has_message = self.model.unanswered_batches().next().is_some_and(|(_, operations)| {
-                operations.iter().any(|operation| matches!(operation, StoreOperation::Append { .. }))
+                operations.iter().any(|operation| {
+                    matches!(operation, StoreOperation::Append { .. } | StoreOperation::Publish { .. })
+                })
             });
             self.answer_batch(!has_message)?;
         }
@@ -101,17 +103,20 @@ impl World {
             };
             self.spoilt.contains(&transaction)
         });
-        let is_send = operations
-            .iter()
-            .any(|operation| matches!(operation, StoreOperation::Append { arrival: Arrival::Sent, .. }));
+        let is_send = operations.iter().any(|operation| {
+            matches!(
+                operation,
+                StoreOperation::Append { arrival: Arrival::Sent, .. } | StoreOperation::Publish { .. }
+            )
+        });
         let is_refused = is_send && self.refuses_sends;
         let succeeds = succeeds && !is_spoilt && !is_refused;
         let is_full = self.store_is_full || is_refused;
         if !succeeds {
             let transactions = operations.iter().filter_map(|operation| match operation {
-                StoreOperation::Append { transaction, .. } | StoreOperation::Remove { transaction, .. } => {
-                    transaction.clone()
-                }
+                StoreOperation::Append { transaction, .. }
+                | StoreOperation::Publish { transaction, .. }
+                | StoreOperation::Remove { transaction, .. } => transaction.clone(),
                 _ => None,
             });
             self.spoilt.extend(transactions);
@@ -139,9 +144,10 @@ impl World {
                 return is_full;
             }
             operations.iter().all(|operation| match operation {
-                StoreOperation::Append { .. } | StoreOperation::Commit(_) | StoreOperation::Prepare(_) => {
-                    true
-                }
+                StoreOperation::Append { .. }
+                | StoreOperation::Publish { .. }
+                | StoreOperation::Commit(_)
+                | StoreOperation::Prepare(_) => true,
                 StoreOperation::Remove { transaction, .. } => transaction.is_some(),
                 _ => false,
             })

@@ -22,9 +22,10 @@ impl Model {
             self.admit_parked();
         }
         match input {
-            Input::Connect { connection, identity, .. } => self.connections.push(Connection {
+            Input::Connect { connection, identity, client_id } => self.connections.push(Connection {
                 key: *connection,
                 identity: identity.clone(),
+                client_id: client_id.clone(),
                 is_open: true,
             }),
             Input::Command { connection, ticket, command } => self.command(*connection, *ticket, command),
@@ -94,11 +95,15 @@ impl Model {
             }
             Command::OpenSubscription(subscribe) => {
                 if self.sessions.contains(&Session { connection, id: subscribe.session }) {
+                    if let Some(name) = &subscribe.durable_name {
+                        return self.open_lasting(connection, ticket, subscribe, name);
+                    }
                     self.open_subscription(connection, subscribe);
                     return self.owe_when_served((connection, subscribe.subscription), ticket);
                 }
                 Answer::Unknown
             }
+            Command::Unsubscribe { name } => return self.unsubscribe(connection, ticket, name),
             Command::Browse { subscription, session, destination, .. } => {
                 self.open_browser(Session { connection, id: *session }, *subscription, destination)
             }
@@ -259,6 +264,16 @@ impl Model {
         } else {
             Place::Queue(subscribe.destination.clone())
         };
+        self.open_subscription_at(connection, subscribe, place);
+    }
+
+    pub(super) fn open_subscription_at(
+        &mut self,
+        connection: ConnectionKey,
+        subscribe: &Subscribe,
+        place: Place,
+    ) {
+        let key = (connection, subscribe.subscription);
         self.subscriptions.push(Subscription {
             key,
             session: Session { connection, id: subscribe.session },
@@ -282,6 +297,7 @@ impl Model {
         subscription.hand_over(last_handed_over);
         subscription.is_open = false;
         let place = subscription.place.clone();
+        self.deactivate(key);
         self.recall(key);
         for entry in &mut self.entries {
             if entry.reserved_for.as_ref() == Some(key) {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use corriere_broker::store::{
-    Arrival, Attempt, DeliveryState, PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue,
-    Removal, StoreOperation, StoreTransaction, StoredId, Totals,
+    Arrival, Attempt, DeliveryState, PreparedTransaction, Recipient, Recovered, RecoveredMessage,
+    RecoveredQueue, RecoveredSubscription, Removal, StoreOperation, StoreTransaction, StoredId,
+    SubscriptionName, Totals,
 };
 use corriere_core::id::Xid;
 use corriere_core::{Destination, Message, MessageId, Timestamp};
@@ -14,7 +15,7 @@ use super::{Judgement, Model, violation};
 /// What is stored of one message.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Row {
-    queue: Destination,
+    at: Recipient,
     message: MessageId,
     failed: u32,
     not_before: Option<Timestamp>,
@@ -31,10 +32,15 @@ pub struct Durable {
     rows: Vec<(StoredId, Row)>,
     /// Every message that was ever stored.
     pub(super) messages: Vec<(StoredId, Arc<Message>)>,
-    staged: Vec<(StoreTransaction, StoreOperation)>,
+    /// What open transactions are to do, and when each was staged.
+    staged: Vec<(StoreTransaction, u64, StoreOperation)>,
+    /// The durable subscriptions, and when each was made.
+    subscriptions: Vec<(SubscriptionName, Destination, bool, u64)>,
+    /// Counts what happened.
+    moments: u64,
     prepared: Vec<Xid>,
     producers: Vec<(Arc<str>, u64)>,
-    totals: Vec<(Destination, Totals)>,
+    totals: Vec<(Recipient, Totals)>,
     complaint: Option<String>,
 }
 
@@ -42,18 +48,28 @@ impl Durable {
     /// A batch takes effect as a whole; what carries a transaction waits for its commit.
     pub(super) fn apply(&mut self, batch: &[StoreOperation]) {
         for operation in batch {
-            if let StoreOperation::Append { stored, message, .. } = operation {
-                self.messages.push((*stored, Arc::clone(message)));
+            self.moments += 1;
+            let now = self.moments;
+            match operation {
+                StoreOperation::Append { stored, message, .. } => {
+                    self.messages.push((*stored, Arc::clone(message)));
+                }
+                StoreOperation::Publish { stored, subscriptions, message, .. } => {
+                    let names = (0..subscriptions.len()).map(|place| stored.with(place));
+                    self.messages.extend(names.map(|name| (name, Arc::clone(message))));
+                }
+                _ => {}
             }
             match operation {
                 StoreOperation::Append { transaction: Some(transaction), .. }
+                | StoreOperation::Publish { transaction: Some(transaction), .. }
                 | StoreOperation::Remove { transaction: Some(transaction), .. } => {
-                    self.staged.push((transaction.clone(), operation.clone()));
+                    self.staged.push((transaction.clone(), now, operation.clone()));
                 }
                 StoreOperation::Prepare(xid) => {
                     self.prepared.push(xid.clone());
                     let name = StoreTransaction::Distributed(xid.clone());
-                    if !self.staged.iter().any(|(other, _)| *other == name) {
+                    if !self.staged.iter().any(|(other, ..)| *other == name) {
                         self.complain(format!("{xid:?} is prepared with nothing in it"));
                     }
                 }
@@ -63,15 +79,15 @@ impl Durable {
                     if operations.is_empty() {
                         self.complain(format!("{transaction:?} is committed with nothing in it"));
                     }
-                    for operation in operations {
-                        self.perform(&operation);
+                    for (staged, operation) in operations {
+                        self.perform(&operation, staged);
                     }
                 }
                 StoreOperation::Rollback(transaction) => {
                     self.end_prepared(transaction);
                     drop(self.unstage(transaction));
                 }
-                _ => self.perform(operation),
+                _ => self.perform(operation, now),
             }
         }
     }
@@ -80,7 +96,7 @@ impl Durable {
     /// open is gone.
     pub(super) fn recover(&mut self, attempts: &[Attempt], now: Timestamp) -> Recovered {
         let prepared = std::mem::take(&mut self.prepared);
-        self.staged.retain(|(transaction, _)| {
+        self.staged.retain(|(transaction, ..)| {
             matches!(transaction, StoreTransaction::Distributed(xid) if prepared.contains(xid))
         });
         for (stored, row) in &mut self.rows {
@@ -91,15 +107,21 @@ impl Durable {
             row.held_until = row.not_before.map(|at| at.min(now.saturating_add(at.since(row.since))));
         }
         let mut recovered = Recovered { producers: self.producers.clone(), ..Recovered::default() };
-        let mut names: Vec<_> = self.totals.iter().map(|(queue, _)| queue.clone()).collect();
-        names.extend(self.rows.iter().map(|(_, row)| row.queue.clone()));
+        let mut names: Vec<_> = self.totals.iter().map(|(at, _)| at.clone()).collect();
+        names.extend(self.rows.iter().map(|(_, row)| row.at.clone()));
         names.sort();
         names.dedup();
-        for destination in names {
-            let messages = self.rows.iter().filter(|(_, row)| row.queue == destination);
-            let messages = messages.map(|(stored, row)| self.recovered(*stored, row)).collect();
-            let totals = self.totals(&destination);
+        for at in names {
+            let Recipient::Queue(destination) = &at else { continue };
+            let (destination, totals) = (destination.clone(), self.totals(&at));
+            let messages = self.messages_at(&at);
             recovered.queues.push(RecoveredQueue { destination, totals, messages });
+        }
+        for (subscription, topic, no_local, _) in self.subscriptions.clone() {
+            let at = Recipient::Subscription(subscription.clone());
+            let (totals, messages) = (self.totals(&at), self.messages_at(&at));
+            let found = RecoveredSubscription { subscription, topic, no_local, totals, messages };
+            recovered.subscriptions.push(found);
         }
         for xid in prepared {
             let name = StoreTransaction::Distributed(xid.clone());
@@ -109,13 +131,13 @@ impl Durable {
                 ids: Vec::new(),
                 acknowledged: Vec::new(),
             };
-            for (_, operation) in self.staged.iter().filter(|(other, _)| *other == name) {
+            for (_, staged, operation) in self.staged.iter().filter(|(other, ..)| *other == name) {
+                for (stored, at, message) in self.copies(operation, *staged) {
+                    let row = Row::new(&at, message);
+                    transaction.sends.push((at, self.recovered(stored, &row)));
+                    transaction.ids.push(Some(super::id_of(message)));
+                }
                 match operation {
-                    StoreOperation::Append { stored, queue, message, .. } => {
-                        let row = Row::new(queue, message);
-                        transaction.sends.push((queue.clone(), self.recovered(*stored, &row)));
-                        transaction.ids.push(Some(super::id_of(message)));
-                    }
                     StoreOperation::Remove { stored, .. } => transaction.acknowledged.push(*stored),
                     _ => {}
                 }
@@ -125,6 +147,34 @@ impl Durable {
         }
         recovered.last_id = self.messages.iter().map(|(stored, _)| *stored).max().unwrap_or_default();
         recovered
+    }
+
+    fn messages_at(&self, at: &Recipient) -> Vec<RecoveredMessage> {
+        let rows = self.rows.iter().filter(|(_, row)| row.at == *at);
+        rows.map(|(stored, row)| self.recovered(*stored, row)).collect()
+    }
+
+    /// Where a message goes, as of a moment, and under which name: to those subscriptions that were there then and are now.
+    fn copies<'a>(
+        &self,
+        operation: &'a StoreOperation,
+        as_of: u64,
+    ) -> Vec<(StoredId, Recipient, &'a Arc<Message>)> {
+        match operation {
+            StoreOperation::Append { stored, queue, message, .. } => {
+                vec![(*stored, Recipient::Queue(queue.clone()), message)]
+            }
+            StoreOperation::Publish { stored, subscriptions, message, .. } => {
+                let is_there = |(_, name): &(usize, &SubscriptionName)| {
+                    self.subscriptions.iter().any(|(there, _, _, made)| there == *name && *made < as_of)
+                };
+                let copies = subscriptions.iter().enumerate().filter(is_there);
+                copies
+                    .map(|(place, name)| (stored.with(place), Recipient::Subscription(name.clone()), message))
+                    .collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn recovered(&self, stored: StoredId, row: &Row) -> RecoveredMessage {
@@ -156,25 +206,29 @@ impl Durable {
 
     pub(super) fn has(&self, stored: StoredId) -> bool {
         self.find(stored).is_some()
-            || self.staged.iter().any(|(_, operation)| {
-                matches!(operation, StoreOperation::Append { stored: other, .. } if *other == stored)
+            || self.staged.iter().any(|(_, staged, operation)| {
+                self.copies(operation, *staged).iter().any(|(other, ..)| *other == stored)
             })
     }
 
-    fn totals(&self, queue: &Destination) -> Totals {
-        self.totals.iter().find(|(other, _)| other == queue).map(|(_, totals)| *totals).unwrap_or_default()
+    fn totals(&self, at: &Recipient) -> Totals {
+        self.totals.iter().find(|(other, _)| other == at).map(|(_, totals)| *totals).unwrap_or_default()
     }
 
-    fn totals_mut(&mut self, queue: &Destination) -> &mut Totals {
-        let index = self.totals.iter().position(|(other, _)| other == queue).unwrap_or_else(|| {
-            self.totals.push((queue.clone(), Totals::default()));
+    fn totals_mut(&mut self, at: &Recipient) -> &mut Totals {
+        let index = self.totals.iter().position(|(other, _)| other == at).unwrap_or_else(|| {
+            self.totals.push((at.clone(), Totals::default()));
             self.totals.len() - 1
         });
         &mut self.totals[index].1
     }
 
     fn note_producer(&mut self, operation: &StoreOperation) {
-        let StoreOperation::Append { arrival: Arrival::Sent, message, .. } = operation else { return };
+        let (StoreOperation::Append { arrival: Arrival::Sent, message, .. }
+        | StoreOperation::Publish { message, .. }) = operation
+        else {
+            return;
+        };
         let id = super::id_of(message);
         match self.producers.iter_mut().find(|(producer, _)| *producer == id.producer) {
             Some((_, last)) => *last = id.sequence.max(*last),
@@ -186,35 +240,47 @@ impl Durable {
         self.prepared.retain(|xid| *transaction != StoreTransaction::Distributed(xid.clone()));
     }
 
-    fn unstage(&mut self, transaction: &StoreTransaction) -> Vec<StoreOperation> {
-        let (ended, open) = self.staged.drain(..).partition(|(other, _)| other == transaction);
+    fn unstage(&mut self, transaction: &StoreTransaction) -> Vec<(u64, StoreOperation)> {
+        let (ended, open) = self.staged.drain(..).partition(|(other, ..)| other == transaction);
         self.staged = open;
         let ended: Vec<_> = ended;
-        ended.into_iter().map(|(_, operation)| operation).collect()
+        ended.into_iter().map(|(_, staged, operation)| (staged, operation)).collect()
     }
 
-    fn perform(&mut self, operation: &StoreOperation) {
-        match operation {
-            StoreOperation::Append { stored, queue, message, arrival, .. } => {
-                let row = Row::new(queue, message);
-                self.note_producer(operation);
-                if queue.is_temporary() {
-                    self.complain(format!("what is in a temporary destination is stored: {row:?}"));
-                }
-                let totals = self.totals_mut(queue);
-                totals.enqueued += u64::from(*arrival == Arrival::Sent);
-                if !message.headers().is_persistent() {
-                    self.complain(format!("a non-persistent message is stored: {row:?}"));
-                }
-                if self.find(*stored).is_some() {
-                    self.complain(format!("two messages are stored under one name: {stored:?}, {row:?}"));
-                }
-                self.rows.push((*stored, row));
+    fn unsubscribe(&mut self, name: &SubscriptionName) {
+        let at = Recipient::Subscription(name.clone());
+        self.subscriptions.retain(|(there, ..)| there != name);
+        self.rows.retain(|(_, row)| row.at != at);
+        self.totals.retain(|(other, _)| *other != at);
+    }
+
+    fn perform(&mut self, operation: &StoreOperation, as_of: u64) {
+        self.note_producer(operation);
+        let is_sent = !matches!(operation, StoreOperation::Append { arrival: Arrival::MovedIn, .. });
+        for (stored, at, message) in self.copies(operation, as_of) {
+            let row = Row::new(&at, message);
+            if matches!(&at, Recipient::Queue(queue) if queue.is_temporary()) {
+                self.complain(format!("what is in a temporary destination is stored: {row:?}"));
             }
+            self.totals_mut(&at).enqueued += u64::from(is_sent);
+            if !message.headers().is_persistent() {
+                self.complain(format!("a non-persistent message is stored: {row:?}"));
+            }
+            if self.find(stored).is_some() {
+                self.complain(format!("two messages are stored under one name: {stored:?}, {row:?}"));
+            }
+            self.rows.push((stored, row));
+        }
+        match operation {
+            StoreOperation::CreateSubscription { subscription, topic, no_local } => {
+                self.unsubscribe(subscription);
+                self.subscriptions.push((subscription.clone(), topic.clone(), *no_local, as_of));
+            }
+            StoreOperation::RemoveSubscription(subscription) => self.unsubscribe(subscription),
             StoreOperation::Remove { stored, reason, .. } => match self.find(*stored) {
                 Some(index) => {
                     let (_, row) = self.rows.remove(index);
-                    let totals = self.totals_mut(&row.queue);
+                    let totals = self.totals_mut(&row.at);
                     totals.acknowledged += u64::from(*reason == Removal::Acknowledged);
                     totals.dead_lettered += u64::from(*reason == Removal::DeadLettered);
                 }
@@ -243,7 +309,7 @@ impl Durable {
     pub(super) fn is(&self, stored: StoredId, queue: &Destination, message: &MessageId) -> bool {
         self.find(stored).is_some_and(|index| {
             let row = &self.rows[index].1;
-            row.queue == *queue && row.message == *message
+            row.at == Recipient::Queue(queue.clone()) && row.message == *message
         })
     }
 
@@ -253,9 +319,9 @@ impl Durable {
 }
 
 impl Row {
-    fn new(queue: &Destination, message: &Message) -> Self {
+    fn new(at: &Recipient, message: &Message) -> Self {
         Self {
-            queue: queue.clone(),
+            at: at.clone(),
             message: super::id_of(message),
             failed: 0,
             not_before: None,
@@ -268,17 +334,17 @@ impl Row {
 
 impl Model {
     /// When the store is idle, it would bring back just the persistent messages that are there, each with its count.
-    pub(super) fn check_durable(&self, totals: impl Fn(&Destination) -> Option<Totals>) -> Judgement {
+    pub(super) fn check_durable(&self, totals: impl Fn(&Recipient) -> Option<Totals>) -> Judgement {
         if let Some(complaint) = &self.durable.complaint {
             violation!("{complaint}");
         }
         if !self.batches.is_empty() {
             return Ok(());
         }
-        for (queue, expected) in &self.durable.totals {
-            let found = totals(queue).unwrap_or_default();
+        for (at, expected) in &self.durable.totals {
+            let found = totals(at).unwrap_or_default();
             if found != *expected {
-                violation!("the totals of {queue} are {found:?}, and {expected:?} by the journal");
+                violation!("the totals of {at:?} are {found:?}, and {expected:?} by the journal");
             }
         }
         // A moment that is past holds nothing back, stored or not.
@@ -288,7 +354,7 @@ impl Model {
             .iter()
             .filter(|entry| entry.is_stored())
             .map(|entry| Row {
-                queue: entry.place.destination().clone(),
+                at: entry.place.recipient().expect("it is stored"),
                 message: entry.id(),
                 failed: entry.failed,
                 held_until: pending(entry.not_before),

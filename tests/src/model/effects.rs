@@ -1,10 +1,10 @@
 //! Judging what the machine did in a step.
 
 use corriere_broker::machine::{BatchId, Effects, Machine};
-use corriere_broker::store::{StoreOperation, StoreTransaction, StoredId};
+use corriere_broker::store::{Recipient, StoreOperation, StoreTransaction, StoredId};
 use corriere_core::{Destination, Message, Timestamp};
 
-use super::entry::{DeadLetter, Death, id_of};
+use super::entry::{DeadLetter, Death, Place, id_of};
 use super::session::{End, Origin};
 use super::{Batch, Entering, Judgement, Model, violation};
 
@@ -59,7 +59,17 @@ impl Model {
         self.check_quiescence()?;
         self.check_fairness()?;
         self.check_memory(machine.memory_used())?;
-        self.check_durable(|destination| machine.totals(destination))?;
+        let subscriptions = machine.durable_subscriptions();
+        self.check_durable(|recipient| match recipient {
+            Recipient::Queue(queue) => machine.totals(queue),
+            Recipient::Subscription(name) => {
+                let is_it = |found: &&corriere_broker::DurableSubscription| {
+                    found.client_id == name.client_id && found.name == name.name
+                };
+                subscriptions.iter().find(is_it).map(|found| found.totals)
+            }
+        })?;
+        self.check_lasting(&subscriptions)?;
         self.check_counts(|destination| machine.counts(destination))
     }
 
@@ -91,7 +101,16 @@ impl Model {
                     let Some(key) = key else { violation!("{operation:?} is of no open transaction") };
                     self.note_transacted_append(&key, *stored, queue, message)?;
                 }
-                StoreOperation::Remove { transaction: None, .. } | StoreOperation::DeliveryState { .. } => {
+                StoreOperation::Publish {
+                    stored, topic, message, transaction: Some(transaction), ..
+                } => {
+                    let key = self.transaction_key(transaction);
+                    let Some(key) = key else { violation!("{operation:?} is of no open transaction") };
+                    self.note_transacted_append(&key, *stored, topic, message)?;
+                }
+                StoreOperation::RemoveSubscription(_)
+                | StoreOperation::Remove { transaction: None, .. }
+                | StoreOperation::DeliveryState { .. } => {
                     settles = true;
                 }
                 _ => {}
@@ -149,6 +168,7 @@ impl Model {
             let found = self.batches.iter().find_map(|batch| {
                 let mut appended = batch.operations.iter().filter_map(|operation| match operation {
                     StoreOperation::Append { queue, message, transaction: None, .. }
+                    | StoreOperation::Publish { topic: queue, message, transaction: None, .. }
                         if *queue == entering.queue && id_of(message) == id_of(&entering.message) =>
                     {
                         Some(message)
@@ -178,6 +198,9 @@ impl Model {
                 continue;
             }
             match &entering.origin {
+                Origin::Sent(_) if !goes_to(&batch.operations, &message, &entering.copies) => {
+                    violation!("{} goes to others than {:?}", id_of(&message), entering.copies);
+                }
                 Origin::Sent(_) if message != entering.message => {
                     violation!("another message is stored than the one that was sent: {message:?}");
                 }
@@ -201,6 +224,19 @@ impl Model {
         }
         Ok(())
     }
+}
+
+/// Whether what was sent is stored for these durable subscriptions.
+fn goes_to(operations: &[StoreOperation], message: &std::sync::Arc<Message>, copies: &[Place]) -> bool {
+    let names: Vec<_> = copies.iter().filter_map(Place::recipient).collect();
+    operations.iter().all(|operation| match operation {
+        StoreOperation::Publish { message: stored, subscriptions, .. }
+            if std::sync::Arc::ptr_eq(stored, message) =>
+        {
+            subscriptions.iter().cloned().map(Recipient::Subscription).eq(names.iter().cloned())
+        }
+        _ => true,
+    })
 }
 
 /// Judges the copy that lies in a dead letter queue.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use corriere_broker::machine::ConnectionKey;
-use corriere_broker::store::StoredId;
+use corriere_broker::store::{Recipient, StoredId, SubscriptionName};
 use corriere_core::provider::Cause;
 use corriere_core::{Destination, Message, MessageId, SubscriptionId, Timestamp, TransactionId};
 
@@ -34,6 +34,15 @@ pub enum Place {
         /// Whose queue it is.
         subscription: SubscriptionKey,
     },
+    /// A durable subscription, which outlives its consumers.
+    Durable {
+        /// The topic.
+        topic: Destination,
+        /// Which one.
+        name: SubscriptionName,
+        /// See [`super::Lasting::life`].
+        life: u64,
+    },
 }
 
 impl Place {
@@ -41,7 +50,20 @@ impl Place {
     #[must_use]
     pub fn destination(&self) -> &Destination {
         match self {
-            Self::Queue(destination) | Self::Private { topic: destination, .. } => destination,
+            Self::Queue(destination)
+            | Self::Private { topic: destination, .. }
+            | Self::Durable { topic: destination, .. } => destination,
+        }
+    }
+
+    /// As the store names it, if what is persistent is stored there.
+    #[must_use]
+    pub fn recipient(&self) -> Option<Recipient> {
+        match self {
+            Self::Queue(queue) if queue.is_temporary() => None,
+            Self::Queue(queue) => Some(Recipient::Queue(queue.clone())),
+            Self::Durable { name, .. } => Some(Recipient::Subscription(name.clone())),
+            Self::Private { .. } => None,
         }
     }
 
@@ -95,8 +117,7 @@ impl Entry {
     /// Whether the store must know of it: persistent, and not of a subscription that ends with its connection.
     #[must_use]
     pub fn is_stored(&self) -> bool {
-        matches!(&self.place, Place::Queue(queue) if !queue.is_temporary())
-            && self.message.headers().is_persistent()
+        self.place.recipient().is_some() && self.message.headers().is_persistent()
     }
 
     /// Whether `subscription` has it, unsettled and not acknowledged within a transaction either.

@@ -68,27 +68,40 @@ impl Model {
         (band, self.positions)
     }
 
-    /// A message becomes visible where it was sent: in its queue, or with every subscription to its topic.
+    /// A message becomes visible where it was sent: in its queue, or with every subscription to its topic. Of the durable ones
+    /// with those of `copies` that are there: it is named by the place among them.
     pub(super) fn publish(
         &mut self,
         destination: &Destination,
         message: &Arc<Message>,
-        instance: (u64, Option<StoredId>),
-        sender: corriere_broker::machine::ConnectionKey,
+        (instance, stored): (u64, Option<StoredId>),
+        sender: Option<corriere_broker::machine::ConnectionKey>,
+        copies: &[Place],
     ) {
+        for (place, copy) in copies.iter().enumerate() {
+            if !self.is_there(copy) {
+                continue;
+            }
+            // Once read back each has a body of its own.
+            let instance = if self.can_load { self.next_instance() } else { instance };
+            let stored = stored.map(|first| first.with(place));
+            self.enter(copy.clone(), Arc::clone(message), (instance, stored), None);
+        }
+        let Some(sender) = sender else { return };
         if !destination.is_topic() {
-            self.enter(Place::Queue(destination.clone()), Arc::clone(message), instance, None);
+            self.enter(Place::Queue(destination.clone()), Arc::clone(message), (instance, stored), None);
             return;
         }
         let places: Vec<Place> = self
             .subscriptions
             .iter()
             .filter(|subscription| subscription.is_open && subscription.place.destination() == destination)
+            .filter(|subscription| matches!(subscription.place, Place::Private { .. }))
             .filter(|subscription| !(subscription.no_local && subscription.key.0 == sender))
             .map(|subscription| subscription.place.clone())
             .collect();
         for place in places {
-            self.enter(place, Arc::clone(message), instance, None);
+            self.enter(place, Arc::clone(message), (instance, None), None);
         }
     }
 
@@ -171,6 +184,7 @@ impl Model {
             let died = Some(Box::new(entry));
             self.entering.push(Entering {
                 queue,
+                copies: Vec::new(),
                 message,
                 instance,
                 origin,

@@ -139,6 +139,10 @@ impl Model {
 
     fn unbury(&mut self, entering: Entering) -> bool {
         let Some(entry) = entering.died else { return false };
+        if !self.is_there(&entry.place) {
+            // Its subscription was removed meanwhile.
+            return true;
+        }
         let counts = self.count(entry.place.destination());
         if matches!(entry.doomed, Some((Death::Expired, _))) {
             counts.expired -= 1;

@@ -2,8 +2,8 @@
 
 use corriere_broker::machine::{ConnectionKey, Effects, Ticket};
 use corriere_broker::store::{Arrival, StoreOperation};
-use corriere_core::Message;
 use corriere_core::provider::{ProviderError, SendMessage};
+use corriere_core::{Destination, Message};
 
 use super::entry::{Entry, key_of};
 use super::resends::is_stored;
@@ -19,7 +19,15 @@ impl Model {
 
     /// Of these bytes, those that cannot be with the store only.
     fn memory_needed(&self) -> u64 {
-        self.memory_of(|entry| !entry.is_stored() || entry.holder.is_some(), |send| !send.is_written)
+        self.memory_of(
+            |entry| !entry.is_stored() || entry.holder.is_some(),
+            |send| {
+                // Those of its subscriptions get it from memory of which the store does not know.
+                let is_to_topic =
+                    send.message.headers().destination.as_ref().is_some_and(Destination::is_topic);
+                !send.is_written || (is_to_topic && !send.is_for_these_only)
+            },
+        )
     }
 
     /// Bytes of what lies on queues, or is to by a commit, and counts, and of all that is on its way there otherwise.
@@ -66,6 +74,7 @@ impl Model {
             transaction: send.transaction.clone(),
             deadline: self.now.saturating_add(wait),
             wants_store: false,
+            needs_store: self.would_be_stored(connection, &send.message),
         };
         if self.is_resent(&parked) {
             return;
@@ -123,7 +132,7 @@ impl Model {
         let parked = &self.parked[index];
         self.store_is_full
             && self.parked[..=index].iter().any(|earlier| {
-                is_stored(&earlier.message)
+                earlier.needs_store
                     && (earlier.connection, earlier.producer) == (parked.connection, parked.producer)
             })
     }
@@ -132,12 +141,18 @@ impl Model {
     pub(super) fn wait_for_store(&mut self) {
         self.store_is_full = true;
         for index in 0..self.parked.len() {
+            if !self.parked[index].wants_store {
+                let Parked { connection, message, .. } = &self.parked[index];
+                self.parked[index].needs_store = self.would_be_stored(*connection, message);
+            }
+        }
+        for index in 0..self.parked.len() {
             self.parked[index].wants_store |= self.must_wait_for_store(index);
         }
     }
 
     /// The store was full when it came to this send, which waits as if that had been known when it came.
-    pub(super) fn wait_again(&mut self, parked: Parked) {
+    pub(super) fn wait_again(&mut self, mut parked: Parked) {
         if !self.connection_is_open(parked.connection) {
             return;
         }
@@ -146,6 +161,7 @@ impl Model {
             return;
         }
         self.waited_again += 1;
+        parked.needs_store = self.would_be_stored(parked.connection, &parked.message);
         let index = self.parked.partition_point(|other| other.number < parked.number);
         self.parked.insert(index, parked);
         self.wait_for_store();
@@ -154,7 +170,10 @@ impl Model {
     /// Once there is room, and the store has answered all sends that it was given before, it takes sends again.
     pub(super) fn open_store(&mut self) {
         let is_send = |operation: &StoreOperation| {
-            matches!(operation, StoreOperation::Append { arrival: Arrival::Sent, .. })
+            matches!(
+                operation,
+                StoreOperation::Append { arrival: Arrival::Sent, .. } | StoreOperation::Publish { .. }
+            )
         };
         let has_sends = self.batches.iter().flat_map(|batch| &batch.operations).any(is_send);
         if self.store_is_full && self.room_is_back && !has_sends {
@@ -238,10 +257,11 @@ impl Model {
             let is_appended = || {
                 effects.store.iter().flat_map(|batch| &batch.operations).any(|operation| {
                     matches!(operation, StoreOperation::Append { message, transaction: None, arrival: Arrival::Sent, .. }
+                        | StoreOperation::Publish { message, transaction: None, .. }
                         if std::sync::Arc::ptr_eq(message, &parked.message))
                 })
             };
-            is_confirmed || (parked.transaction.is_none() && is_stored(&parked.message) && is_appended())
+            is_confirmed || (parked.transaction.is_none() && is_appended())
         };
         let accepted: Vec<Ticket> =
             self.parked.iter().filter(|parked| is_accepted(parked)).map(|parked| parked.ticket).collect();
@@ -310,20 +330,29 @@ impl Model {
         }
         let Parked { connection, ticket, message, transaction, .. } = parked.clone();
         let instance = self.next_instance();
+        let copies = self.copies_for(connection, &message);
         let destination =
             message.headers().destination.clone().expect("a message at the seam has a destination");
         if let Some(id) = transaction {
             // Confirmed when it is accepted, durable or not: the commit is what must be durable.
             self.tickets.owe_eventually(connection, ticket);
             if let Some(transaction) = self.transaction_mut(&key_of(connection, &id)) {
-                transaction.sends.push(TransactedSend { message, instance, stored: None, is_written: false });
+                transaction.sends.push(TransactedSend {
+                    message,
+                    copies,
+                    is_for_these_only: false,
+                    instance,
+                    stored: None,
+                    is_written: false,
+                });
             }
-        } else if is_stored(&message) {
+        } else if is_stored(&message, &copies) {
             // Visible and confirmed when it is durable.
             self.tickets.hold(connection, ticket);
             let origin = Origin::Sent(Box::new(parked));
             self.entering.push(Entering {
                 queue: destination,
+                copies,
                 message,
                 instance,
                 origin,
@@ -334,7 +363,7 @@ impl Model {
             });
         } else {
             self.tickets.owe(connection, ticket, Answer::Done);
-            self.publish(&destination, &message, (instance, None), connection);
+            self.publish(&destination, &message, (instance, None), Some(connection), &copies);
         }
     }
 }

@@ -17,6 +17,7 @@ mod durable;
 mod effects;
 mod entry;
 mod fate;
+mod lasting;
 mod loading;
 mod memory;
 mod resends;
@@ -37,6 +38,7 @@ pub use answers::Answer;
 pub use browsers::Browser;
 pub use durable::Durable;
 pub use entry::{DeadLetter, Death, Entry, Holder, Place, SubscriptionKey, TransactionKey, id_of, key_of};
+pub use lasting::Lasting;
 pub use session::{
     Connection, End, Entering, Origin, Parked, Producer, Session, Subscription, TransactedSend, Transaction,
 };
@@ -81,6 +83,8 @@ pub struct Model {
     /// Drains of browsers that are not answered.
     browser_drains: Vec<(Ticket, SubscriptionKey)>,
     temporaries: Vec<Temporary>,
+    lasting: Vec<Lasting>,
+    lasted: [u64; 4],
     /// Who is told of them, and what each is to be told in this step.
     watchers: Vec<ConnectionKey>,
     changes: Vec<(ConnectionKey, Destination, bool)>,
@@ -144,6 +148,8 @@ impl Model {
             browsers: Vec::new(),
             browser_drains: Vec::new(),
             temporaries: Vec::new(),
+            lasting: Vec::new(),
+            lasted: [0; 4],
             watchers: Vec::new(),
             changes: Vec::new(),
             transactions: Vec::new(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use corriere_core::{Destination, Message};
 
-use super::entry::{id_of, key_of};
+use super::entry::{Place, id_of, key_of};
 use super::session::{Origin, Parked, TransactedSend};
 use super::{Answer, Model};
 
@@ -13,7 +13,7 @@ impl Model {
     /// known.
     pub(super) fn is_resent(&mut self, parked: &Parked) -> bool {
         let Parked { connection, ticket, message, .. } = parked;
-        if !is_stored(message) {
+        if !self.would_be_stored(*connection, message) {
             return false;
         }
         let id = id_of(message);
@@ -22,7 +22,7 @@ impl Model {
             .iter()
             .any(|(producer, last)| *producer == id.producer && id.sequence <= *last);
         let is_in_doubt = self.transactions.iter().any(|transaction| {
-            let is_first = |send: &TransactedSend| is_stored(&send.message) && id_of(&send.message) == id;
+            let is_first = |send: &TransactedSend| send.is_stored() && id_of(&send.message) == id;
             (transaction.end_batch.is_some() || transaction.prepared.is_some())
                 && transaction.sends.iter().any(is_first)
         });
@@ -55,8 +55,8 @@ impl Model {
     /// Whether a send was there before, so that it needs no room.
     pub(super) fn came_before(&self, parked: &Parked) -> bool {
         let id = id_of(&parked.message);
-        let is_first = |send: &TransactedSend| is_stored(&send.message) && id_of(&send.message) == id;
-        is_stored(&parked.message)
+        let is_first = |send: &TransactedSend| send.is_stored() && id_of(&send.message) == id;
+        self.would_be_stored(parked.connection, &parked.message)
             && (self
                 .last_sequences
                 .iter()
@@ -80,9 +80,17 @@ impl Model {
     }
 }
 
-/// Whether the store keeps what is sent.
-pub(super) fn is_stored(message: &Message) -> bool {
+impl TransactedSend {
+    /// Whether the store keeps it.
+    pub(super) fn is_stored(&self) -> bool {
+        is_stored(&self.message, &self.copies)
+    }
+}
+
+/// Whether the store keeps what is sent, with these durable subscriptions to get it.
+pub(super) fn is_stored(message: &Message, copies: &[Place]) -> bool {
     let headers = message.headers();
     let is_lasting = |to: &Destination| !to.is_topic() && !to.is_temporary();
-    headers.is_persistent() && headers.destination.as_ref().is_some_and(is_lasting)
+    let is_kept = !copies.is_empty() || headers.destination.as_ref().is_some_and(is_lasting);
+    headers.is_persistent() && is_kept
 }

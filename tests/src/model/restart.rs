@@ -1,7 +1,7 @@
 //! The end of the process, and the start on what was stored.
 
 use corriere_broker::machine::ConnectionKey;
-use corriere_broker::store::{Attempt, Recovered};
+use corriere_broker::store::{Attempt, Recipient, Recovered};
 use corriere_core::{SubscriptionId, Timestamp, TransactionId};
 
 use super::entry::{Entry, Holder, Place, key_of};
@@ -34,6 +34,7 @@ impl Model {
         self.browsers.clear();
         self.browser_drains.clear();
         self.temporaries.clear();
+        self.lasting.clear();
         self.watchers.clear();
         self.counts.retain(|(counted, _)| !counted.is_temporary());
         self.transactions.clear();
@@ -54,6 +55,16 @@ impl Model {
             self.count(&queue.destination).recovered = queue.messages.len() as u64;
             for message in &queue.messages {
                 let place = Place::Queue(queue.destination.clone());
+                self.bring_back(place, message);
+            }
+        }
+        for found in &recovered.subscriptions {
+            let (name, topic) = (found.subscription.clone(), found.topic.clone());
+            self.bring_back_lasting(name.clone(), topic.clone(), found.no_local);
+            self.count(&topic).recovered += found.messages.len() as u64;
+            self.lasted[3] += u64::from(!found.messages.is_empty());
+            for message in &found.messages {
+                let place = self.place_of(&Recipient::Subscription(name.clone()));
                 self.bring_back(place, message);
             }
         }
@@ -100,10 +111,19 @@ impl Model {
             }
         }
         let mut sends = Vec::new();
-        for (_, send) in &prepared.sends {
+        for (recipient, send) in &prepared.sends {
+            let is_for_these_only = matches!(recipient, Recipient::Subscription(_));
+            let copies = if is_for_these_only { vec![self.place_of(recipient)] } else { Vec::new() };
             let message = self.durable.message(send.stored).expect("it was stored").clone();
             let instance = self.next_instance();
-            sends.push(TransactedSend { message, instance, stored: Some(send.stored), is_written: true });
+            sends.push(TransactedSend {
+                message,
+                copies,
+                is_for_these_only,
+                instance,
+                stored: Some(send.stored),
+                is_written: true,
+            });
         }
         let order = self.next_instance();
         self.transactions.push(Transaction {

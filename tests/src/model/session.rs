@@ -18,6 +18,8 @@ pub struct Connection {
     pub key: ConnectionKey,
     /// Its identity, under which the store knows its transactions.
     pub identity: ConnectionId,
+    /// Whose durable subscriptions it may have.
+    pub client_id: Option<Arc<str>>,
     /// False once it closed or vanished.
     pub is_open: bool,
 }
@@ -106,6 +108,10 @@ pub enum End {
 pub struct TransactedSend {
     /// The message.
     pub message: Arc<Message>,
+    /// The durable subscriptions that it goes to.
+    pub copies: Vec<Place>,
+    /// Whether it goes to no others, as a start brought it back.
+    pub is_for_these_only: bool,
     /// See [`super::Entry::instance`].
     pub instance: u64,
     /// The name that it is stored under.
@@ -133,13 +139,17 @@ pub struct Parked {
     pub deadline: Timestamp,
     /// Whether it stands in the line for room in the store, not for memory.
     pub wants_store: bool,
+    /// Whether that is for itself, and not only as it came behind another one.
+    pub needs_store: bool,
 }
 
 /// A message on its way into a queue that waits for the store.
 #[derive(Clone, Debug)]
 pub struct Entering {
-    /// The queue.
+    /// The queue, or the topic.
     pub queue: Destination,
+    /// The durable subscriptions of the topic that it goes to.
+    pub copies: Vec<Place>,
     /// The message.
     pub message: Arc<Message>,
     /// See [`super::Entry::instance`].

@@ -21,12 +21,18 @@ impl Model {
         for operation in &batch.operations {
             let (transaction, is_end) = match operation {
                 StoreOperation::Append { transaction: Some(transaction), .. }
+                | StoreOperation::Publish { transaction: Some(transaction), .. }
                 | StoreOperation::Remove { transaction: Some(transaction), .. } => {
                     (transaction.clone(), false)
                 }
                 StoreOperation::Commit(transaction) => (transaction.clone(), true),
                 StoreOperation::Prepare(xid) => (StoreTransaction::Distributed(xid.clone()), true),
-                StoreOperation::Append { stored, queue, message, .. } => {
+                StoreOperation::CreateSubscription { subscription, .. } => {
+                    self.lasting_is_stored(subscription);
+                    continue;
+                }
+                StoreOperation::Append { stored, queue, message, .. }
+                | StoreOperation::Publish { stored, topic: queue, message, .. } => {
                     self.appended(batch.id, *stored, (queue, &id_of(message)), (is_durable, is_full));
                     continue;
                 }
@@ -57,7 +63,7 @@ impl Model {
         }) else {
             return;
         };
-        let Entering { message, instance, origin, resent, died, .. } = self.entering.remove(index);
+        let Entering { message, instance, origin, resent, died, copies, .. } = self.entering.remove(index);
         let place = Place::Queue(queue.clone());
         if let Origin::Sent(first) = &origin {
             if is_full {
@@ -77,14 +83,16 @@ impl Model {
             }
         }
         match &origin {
-            Origin::Sent(_) if is_durable => {
+            Origin::Sent(first) if is_durable => {
                 self.note_sent(&message);
-                self.enter(place, message, (instance, Some(stored)), None);
+                let sender = Some(first.connection);
+                self.publish(queue, &message, (instance, Some(stored)), sender, &copies);
             }
             Origin::Sent(_) => {}
             Origin::Moved(_) if !is_durable => {
                 let moved = Entering {
                     queue: queue.clone(),
+                    copies,
                     message,
                     instance,
                     origin,

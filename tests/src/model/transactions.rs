@@ -10,8 +10,7 @@ use corriere_core::provider::{Cause, CauseKind};
 use super::commands::death_by;
 use super::entry::{Place, TransactionKey, key_of};
 use super::fate::Return;
-use super::resends::is_stored;
-use super::session::{End, Transaction};
+use super::session::{End, TransactedSend, Transaction};
 use super::{Answer, Model};
 
 impl Model {
@@ -141,7 +140,7 @@ impl Model {
             .iter()
             .filter(|transaction| transaction.key == *key)
             .flat_map(|transaction| &transaction.sends)
-            .any(|send| is_stored(&send.message));
+            .any(TransactedSend::is_stored);
         has_stored_send || self.entries.iter().any(|entry| entry.is_locked_by(key) && entry.is_stored())
     }
 
@@ -175,7 +174,9 @@ impl Model {
             }
             let destination =
                 send.message.headers().destination.clone().expect("a message at the seam has one");
-            self.publish(&destination, &send.message, (send.instance, send.stored), transaction.origin);
+            let sender = (!send.is_for_these_only).then_some(transaction.origin);
+            let instance = (send.instance, send.stored);
+            self.publish(&destination, &send.message, instance, sender, &send.copies);
         }
         while let Some(index) = self.entries.iter().position(|entry| entry.is_locked_by(key)) {
             self.settle(index);
@@ -184,7 +185,10 @@ impl Model {
 
     /// The store has a part of a transaction.
     pub(super) fn note_written(&mut self, key: &TransactionKey, operation: &StoreOperation) {
-        let StoreOperation::Append { stored, .. } = operation else { return };
+        let (StoreOperation::Append { stored, .. } | StoreOperation::Publish { stored, .. }) = operation
+        else {
+            return;
+        };
         let Some(transaction) = self.transaction_mut(key) else { return };
         for send in transaction.sends.iter_mut().filter(|send| send.stored == Some(*stored)) {
             send.is_written = true;
@@ -196,10 +200,9 @@ impl Model {
         let Some(transaction) = self.transactions.iter().find(|transaction| transaction.key == *key) else {
             return;
         };
-        for message in transaction.sends.iter().map(|send| Arc::clone(&send.message)).collect::<Vec<_>>() {
-            if is_stored(&message) {
-                self.note_sent(&message);
-            }
+        let stored = transaction.sends.iter().filter(|send| send.is_stored());
+        for message in stored.map(|send| Arc::clone(&send.message)).collect::<Vec<_>>() {
+            self.note_sent(&message);
         }
     }
 

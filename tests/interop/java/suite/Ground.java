@@ -1,6 +1,7 @@
 package suite;
 
 import java.util.ArrayList;
+import java.util.Enumeration;
 import java.util.List;
 import java.util.Objects;
 import javax.jms.Connection;
@@ -9,6 +10,7 @@ import javax.jms.Message;
 import javax.jms.MessageConsumer;
 import javax.jms.MessageProducer;
 import javax.jms.Queue;
+import javax.jms.QueueBrowser;
 import javax.jms.Session;
 import javax.jms.TextMessage;
 import org.apache.activemq.ActiveMQConnectionFactory;
@@ -56,6 +58,42 @@ final class Ground implements AutoCloseable {
         Connection connection = keep(factory(options).createConnection());
         connection.start();
         return connection;
+    }
+
+    /** A connection of this client that is started. */
+    Connection connectAs(String clientId, String options) throws JMSException {
+        Connection connection = keep(factory(options).createConnection());
+        connection.setClientID(clientId);
+        connection.start();
+        return connection;
+    }
+
+    /** Where the broker keeps no durable subscriptions: that it says so, and that the connection goes on. */
+    boolean refusesDurables() throws JMSException {
+        if (peer.keepsDurables) {
+            return false;
+        }
+        Session session = connectAs(name("client"), "").createSession(false, Session.AUTO_ACKNOWLEDGE);
+        JMSException refused = fails(JMSException.class, "a durable subscription",
+                () -> session.createDurableSubscriber(session.createTopic(name), "name"));
+        check(refused.getMessage().contains("durable"), "it does not say why: " + refused.getMessage());
+        fails(JMSException.class, "the end of a durable subscription", () -> session.unsubscribe("name"));
+        send(name, "a");
+        takeTexts(session.createConsumer(session.createQueue(name)), "a");
+        return true;
+    }
+
+    /** The dead letter of this text in a queue of them, which may be shared with other cases' letters. */
+    Message deadLetter(String queue, String text) throws JMSException {
+        Session session = session();
+        MessageConsumer consumer = session.createConsumer(session.createQueue(queue));
+        Message letter = take(consumer);
+        while (peer.sharesDeadLetters && !text.equals(text(letter))) {
+            letter = take(consumer);
+        }
+        same(text, text(letter), "the dead letter");
+        consumer.close();
+        return letter;
     }
 
     /** Has a connection closed when the case ends. */
@@ -116,6 +154,35 @@ final class Ground implements AutoCloseable {
             return messages;
         } finally {
             connection.close();
+        }
+    }
+
+    /** How many messages a queue has, with consumers too. */
+    int browse(String queue) throws JMSException {
+        Session session = session();
+        int count = 0;
+        QueueBrowser browser = session.createBrowser(session.createQueue(queue));
+        Enumeration<?> messages = browser.getEnumeration();
+        while (messages.hasMoreElements()) {
+            messages.nextElement();
+            count++;
+        }
+        browser.close();
+        session.close();
+        return count;
+    }
+
+    /** Something that may be so. */
+    interface Condition {
+        boolean holds() throws Exception;
+    }
+
+    /** Waits for something that must come. */
+    static void waitUntil(String what, Condition condition) throws Exception {
+        long deadline = System.nanoTime() + PATIENCE * 1_000_000;
+        while (!condition.holds()) {
+            check(System.nanoTime() < deadline, what + " did not come within " + PATIENCE + " ms");
+            Thread.sleep(10);
         }
     }
 

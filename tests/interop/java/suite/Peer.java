@@ -12,12 +12,16 @@ final class Peer {
     final boolean sharesDeadLetters;
     /** Whether more urgent messages go ahead of others. */
     final boolean honoursPriorities;
+    /** Whether there are durable subscriptions. */
+    final boolean keepsDurables;
 
-    private Peer(String url, boolean isActiveMq, boolean sharesDeadLetters, boolean honoursPriorities) {
+    private Peer(String url, boolean isActiveMq, boolean sharesDeadLetters, boolean honoursPriorities,
+            boolean keepsDurables) {
         this.url = url;
         this.isActiveMq = isActiveMq;
         this.sharesDeadLetters = sharesDeadLetters;
         this.honoursPriorities = honoursPriorities;
+        this.keepsDurables = keepsDurables;
     }
 
     /** Reads the command line; the cases that it names go to {@code names}. */
@@ -26,6 +30,7 @@ final class Peer {
         boolean isActiveMq = false;
         String deadLetters = null;
         String priorities = null;
+        boolean keepsDurables = true;
         Iterator<String> rest = List.of(arguments).iterator();
         while (rest.hasNext()) {
             String argument = rest.next();
@@ -35,9 +40,11 @@ final class Peer {
                 deadLetters = one(argument, rest, "individual", "shared");
             } else if (argument.equals("--priorities")) {
                 priorities = one(argument, rest, "on", "off");
+            } else if (argument.equals("--durables")) {
+                keepsDurables = one(argument, rest, "on", "off").equals("on");
             } else if (argument.startsWith("--")) {
                 throw new IllegalArgumentException(
-                        "there is no option " + argument + "; there are --peer, --dead-letters and --priorities");
+                        "there is no option " + argument + "; there are --peer, --dead-letters, --priorities and --durables");
             } else if (url == null) {
                 url = argument;
             } else {
@@ -49,7 +56,7 @@ final class Peer {
         }
         boolean shares = deadLetters == null ? isActiveMq : deadLetters.equals("shared");
         boolean honours = priorities == null ? !isActiveMq : priorities.equals("on");
-        return new Peer(url, isActiveMq, shares, honours);
+        return new Peer(url, isActiveMq, shares, honours, keepsDurables);
     }
 
     private static String one(String option, Iterator<String> rest, String first, String second) {

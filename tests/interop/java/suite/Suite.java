@@ -14,7 +14,7 @@ import java.util.concurrent.TimeoutException;
  * {@code FAILED NAME: why}, and a status that is not zero when one failed.
  *
  * <p>Use: {@code java suite.Suite URL [--peer corriere|activemq] [--dead-letters individual|shared]
- * [--priorities on|off] [CASE...]}. The options say in what brokers differ by design; the cases assert it for each.
+ * [--priorities on|off] [--durables on|off] [CASE...]}. The options say in what brokers differ by design; the cases assert it for each.
  */
 public final class Suite {
     /** A case that takes longer hangs. */
@@ -30,11 +30,13 @@ public final class Suite {
     private Suite() {
         Messages.addTo(this);
         Acknowledging.addTo(this);
+        Modes.addTo(this);
         Transactions.addTo(this);
         Redelivery.addTo(this);
         Receiving.addTo(this);
         Temporary.addTo(this);
         Topics.addTo(this);
+        Durables.addTo(this);
         Connections.addTo(this);
     }
 

@@ -1,15 +1,11 @@
 package suite;
 
-import static suite.Ground.check;
-import static suite.Ground.fails;
-import static suite.Ground.same;
 import static suite.Ground.takeTexts;
 
 import java.util.ArrayList;
 import java.util.List;
 import javax.jms.Connection;
 import javax.jms.DeliveryMode;
-import javax.jms.JMSException;
 import javax.jms.MessageConsumer;
 import javax.jms.MessageProducer;
 import javax.jms.Session;
@@ -24,7 +20,6 @@ final class Topics {
         suite.add("no_local_leaves_out_ones_own", Topics::noLocal);
         suite.add("a_topic_keeps_nothing_for_who_comes_late", Topics::late);
         suite.add("client_acknowledged_topics_go_on", Topics::clientAcknowledged);
-        suite.add("durable_subscriptions", Topics::durable);
     }
 
     private static void all(Ground ground) throws Exception {
@@ -82,32 +77,5 @@ final class Topics {
             producer.send(sending.createTextMessage(text));
         }
         takeTexts(consumer, texts);
-    }
-
-    private static void durable(Ground ground) throws Exception {
-        Connection connection = ground.keep(ground.factory("").createConnection());
-        connection.setClientID(ground.name("client"));
-        connection.start();
-        Session session = connection.createSession(false, Session.AUTO_ACKNOWLEDGE);
-        Topic topic = session.createTopic(ground.name());
-        if (!ground.peer.isActiveMq) {
-            JMSException refused = fails(JMSException.class, "a durable subscription",
-                    () -> session.createDurableSubscriber(topic, "name"));
-            check(refused.getMessage().contains("durable"), "it does not say why: " + refused.getMessage());
-            fails(JMSException.class, "the end of a durable subscription", () -> session.unsubscribe("name"));
-            // The connection goes on.
-            ground.send(ground.name(), "a");
-            takeTexts(session.createConsumer(session.createQueue(ground.name())), "a");
-            return;
-        }
-        MessageConsumer consumer = session.createDurableSubscriber(topic, "name");
-        consumer.close();
-        MessageProducer producer = session.createProducer(topic);
-        producer.send(session.createTextMessage("kept"));
-        consumer = session.createDurableSubscriber(topic, "name");
-        takeTexts(consumer, "kept");
-        consumer.close();
-        session.unsubscribe("name");
-        same(topic, producer.getDestination(), "the topic");
     }
 }
