@@ -9,9 +9,9 @@ use table::{CASES, Case, Reason, Shown};
 
 /// The rows that have to do with acknowledgement, redelivery, prefetch, transactions, dead letters, messages, connections and
 /// templates; with them the rows whose variants need what stands beside these.
-const ROWS: [&str; 23] = [
+const ROWS: [&str; 22] = [
     "C-02", "C-03", "C-05", "C-07", "C-08", "C-09", "C-10", "C-12", "C-13", "C-14", "C-16", "C-17", "C-19",
-    "C-22", "C-23", "C-29", "C-30", "C-33", "C-34", "C-41", "C-55", "C-56", "Spring",
+    "C-22", "C-23", "C-29", "C-30", "C-33", "C-34", "C-41", "C-55", "C-56",
 ];
 
 /// The cases of Spring's users.
@@ -33,7 +33,7 @@ fn of(id: &str) -> impl Iterator<Item = &'static Case> {
 
 #[test]
 fn no_row_is_missing_and_none_is_made_up() {
-    let expected: BTreeSet<_> = ROWS.into_iter().filter(|row| *row != "Spring").chain(OF_SPRING).collect();
+    let expected: BTreeSet<_> = ROWS.into_iter().chain(OF_SPRING).collect();
     let listed: BTreeSet<_> = CASES.iter().map(|case| case.id).collect();
     assert_eq!(listed, expected);
 }
@@ -56,9 +56,12 @@ fn every_case_is_shown_somewhere_or_left_out_with_a_reason() {
     for case in CASES {
         match case.shown {
             Shown::By(tests) => {
-                assert!(!tests.is_empty(), "{} {} is shown by nothing", case.id, case.variant)
+                assert!(!tests.is_empty(), "{} {} is shown by nothing", case.id, case.variant);
             }
-            Shown::Not(reason) => assert!(!reason.to_string().is_empty()),
+            Shown::Not(Reason::CannotBeSaid("") | Reason::ByDesign("")) => {
+                panic!("{} {} is left out without a word", case.id, case.variant);
+            }
+            Shown::Not(reason) => println!("left out: {} {}: {reason}", case.id, case.variant),
         }
         let same = of(case.id).filter(|other| other.variant == case.variant).count();
         assert_eq!(same, 1, "{} {} stands there {same} times", case.id, case.variant);

@@ -28,7 +28,7 @@ pub(crate) enum Reason {
     Needs(Missing),
     /// There is no way to say it, for the reason given.
     CannotBeSaid(&'static str),
-    /// It is another design's, for the reason given.
+    /// What it tries is not there, on purpose, for the reason given.
     ByDesign(&'static str),
 }
 
@@ -37,8 +37,7 @@ pub(crate) enum Reason {
 pub(crate) enum Missing {
     Selectors,
     Authorisation,
-    DurableSubscriptions,
-    AcceptingWhileStopping,
+    DurableListeners,
 }
 
 impl fmt::Display for Reason {
@@ -46,7 +45,7 @@ impl fmt::Display for Reason {
         match self {
             Self::Needs(missing) => write!(f, "it needs {missing:?}"),
             Self::CannotBeSaid(why) => write!(f, "it cannot be said: {why}"),
-            Self::ByDesign(why) => write!(f, "it is left to others by design: {why}"),
+            Self::ByDesign(why) => write!(f, "it is not there on purpose: {why}"),
         }
     }
 }
@@ -59,7 +58,7 @@ const fn left_out(id: &'static str, variant: &'static str, reason: Reason) -> Ca
     Case { id, variant, shown: Shown::Not(reason) }
 }
 
-use Missing::{AcceptingWhileStopping, Authorisation, DurableSubscriptions, Selectors};
+use Missing::{Authorisation, DurableListeners, Selectors};
 use Reason::{ByDesign, CannotBeSaid, Needs};
 
 #[rustfmt::skip]
@@ -177,7 +176,7 @@ pub(crate) const CASES: &[Case] = &[
     shown("C-17", "a connection that is cut", &[
         "remote::coming_back::a_template_and_a_container_resume_after_every_outage_and_nothing_is_done_twice",
     ]),
-    left_out("C-17", "a durable subscription of the container", Needs(DurableSubscriptions)),
+    left_out("C-17", "a durable subscription of the container", Needs(DurableListeners)),
     left_out("C-17", "tasks that are refused for a while", CannotBeSaid("a container spawns on tokio's runtime, which refuses none")),
     shown("C-19", "(a)", &["client::expiry::what_expires_in_the_buffer_leaves_the_window_open"]),
     shown("C-19", "(b)", &["client::expiry::what_expires_in_the_buffer_leaves_the_window_open"]),
@@ -244,7 +243,7 @@ pub(crate) const CASES: &[Case] = &[
         "listeners::prefetch::a_message_caught_by_a_stop_is_handled_or_still_there_untouched",
         "listeners::every_mode::a_message_that_is_handed_over_while_a_stop_begins_is_handled_or_still_there",
     ]),
-    left_out("C-41", "(e), accepting while it stops", Needs(AcceptingWhileStopping)),
+    left_out("C-41", "(e), accepting while it stops", ByDesign("a container takes nothing new once its stop has begun")),
     shown("C-41", "(f)", &["application::shutdown::sigterm_drains_and_ends"]),
     shown("C-55", "at every station", &[
         "durability::large_bodies::they_are_whole_at_every_station_from_nothing_to_twice_the_memory",

@@ -11,7 +11,6 @@ over_each_peer! {
 }
 
 const MESSAGES: usize = 30;
-const RUNS: usize = 75;
 
 /// C-33 (e).
 async fn a_durable_subscriber_that_comes_and_goes_gets_every_message_once_and_in_order(peer: &Peer) {
@@ -21,7 +20,9 @@ async fn a_durable_subscriber_that_comes_and_goes_gets_every_message_once_and_in
     let sender = peer.session(Auto).await;
     // The subscription is there before anything is sent.
     drop_in(peer, &options, 0).await;
-    for run in 0..RUNS {
+    // The other broker shows with few what is expected of ours.
+    let runs = if peer.is_ours() { 75 } else { 5 };
+    for run in 0..runs {
         let sending = async {
             for number in 1..=MESSAGES {
                 send_text(&sender, &news, &format!("m{number}")).await;
