@@ -32,7 +32,7 @@ async fn at_the_gate_in_manual(
 const EVERY_MODE: [corriere::listener::ListenerDef; 4] =
     [at_the_gate::AUTO, at_the_gate::CLIENT, at_the_gate::TRANSACTED, at_the_gate_in_manual::DEF];
 
-/// Spring 2: in AUTO and DUPS_OK, Spring loses the message that failed.
+/// Spring 2: in AUTO and `DUPS_OK`, Spring loses the message that failed.
 #[tokio::test]
 async fn a_message_that_fails_once_comes_again_before_those_behind_it_and_none_is_lost() {
     for listener in EVERY_MODE {

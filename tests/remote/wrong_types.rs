@@ -33,7 +33,7 @@ async fn a_text_that_is_asked_for_as_bytes_is_still_there_as_text(peer: &Peer) {
     }
 }
 
-/// C-56 as decision 2 has it: in AUTO and DUPS_OK.
+/// C-56 as decision 2 has it: in AUTO and `DUPS_OK`.
 async fn in_auto_and_dups_ok_the_first_failed_conversion_leaves_the_same_message_next_and_unflagged(
     peer: &Peer,
 ) {
