@@ -15,6 +15,7 @@ mod reaching;
 mod shutdown;
 mod stopping;
 mod surviving;
+mod templates_in_handlers;
 mod test_harness;
 mod test_harness_order;
 

@@ -59,6 +59,7 @@ async fn a_stop_ends_at_its_deadline_and_names_what_was_at_work() {
     assert_eq!(report.abandoned[0].listener, "on_work");
 }
 
+/// C-41 (f).
 #[cfg(unix)]
 #[tokio::test]
 async fn sigterm_drains_and_ends() {

@@ -18,6 +18,7 @@ fn is_whole(message: &Message, body: &[u8]) -> bool {
     message.as_bytes().unwrap().as_bytes()[..] == *body
 }
 
+/// C-55.
 #[tokio::test]
 async fn bodies_from_nothing_to_64_mib_arrive_whole_through_redelivery_and_dead_letter() {
     let broker = TestBroker::with(corriere_broker::Settings { memory_limit: 32 * MIB as u64, ..settings() });
@@ -72,6 +73,7 @@ async fn every_kind_of_body_arrives_as_it_was_sent() {
     }
 }
 
+/// C-55.
 #[tokio::test]
 async fn two_consumers_share_large_bodies() {
     let broker = TestBroker::with(corriere_broker::Settings { memory_limit: 32 * MIB as u64, ..settings() });

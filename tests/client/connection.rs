@@ -137,6 +137,7 @@ async fn close_closes_all_that_the_connection_made() {
     assert_eq!(broker.drain(&q).await, [nth("m1", 2), first("m2"), first("m3")]);
 }
 
+/// C-12.
 #[tokio::test]
 async fn a_second_close_is_silent() {
     let broker = TestBroker::start();
@@ -299,6 +300,7 @@ async fn the_end_of_the_broker_ends_every_wait() {
     connection.close().await.unwrap();
 }
 
+/// C-34.
 #[tokio::test]
 async fn a_client_id_belongs_to_one_connection_at_a_time() {
     let broker = TestBroker::start();

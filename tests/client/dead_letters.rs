@@ -28,6 +28,7 @@ async fn dead_letter(broker: &TestBroker, name: &str) -> Delivery {
     next(&consumer).await
 }
 
+/// C-22.
 #[tokio::test]
 async fn a_dead_letter_names_its_origin_and_the_last_cause() {
     let broker = TestBroker::start();
@@ -51,6 +52,7 @@ async fn a_dead_letter_names_its_origin_and_the_last_cause() {
     assert_eq!((dead.count(), dead.headers().redelivered()), (1, false));
 }
 
+/// C-22.
 #[tokio::test]
 async fn a_dead_letter_that_is_sent_again_begins_anew_and_dies_of_its_own_cause() {
     let broker = TestBroker::start();
@@ -78,6 +80,7 @@ async fn a_dead_letter_that_is_sent_again_begins_anew_and_dies_of_its_own_cause(
     assert_eq!(property(&dead, "JMSXDeliveryCount").as_deref(), Some("3"));
 }
 
+/// C-22.
 #[tokio::test]
 async fn a_dead_letter_that_expired_can_expire_again() {
     let broker = TestBroker::start();

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
-use corriere_core::{Clock, DeliveryMode, Message, SendOptions, Session, Timestamp};
+use corriere_core::{AcknowledgeMode, Clock, DeliveryMode, Message, SendOptions, Session, Timestamp};
 
-use crate::support::{TestBroker, first, next, now, others_run, queue, see, send_text, text, within};
+use crate::support::{TestBroker, first, firsts, next, now, others_run, queue, see, send_text, text, within};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -14,37 +14,55 @@ async fn send_for(session: &Session, q: &corriere_core::Destination, text: &str,
     session.send(q, &Message::text(text), &options).await.unwrap();
 }
 
-/// C-19 (a), (b), (c).
+/// C-19 (a) and (b): a hundred that expire in the buffer and one that does not.
 #[tokio::test]
 async fn what_expires_in_the_buffer_leaves_the_window_open() {
     for mode in [Client, Transacted] {
-        let broker = TestBroker::start();
-        let q = queue("q");
-        let session = broker.session(mode).await;
-        let consumer = session.create_consumer_with_prefetch(&q, 400).await.unwrap();
-        let sender = broker.session(Auto).await;
-        for number in 0..100 {
-            send_for(&sender, &q, "short", 4 * SECOND).await;
-            if number % 2 == 1 {
-                send_text(&sender, &q, "long").await;
-            }
-        }
-        assert_eq!(broker.counts(&q).in_flight, 150);
-        broker.clock.advance(5 * SECOND);
-        for _ in 0..50 {
-            assert_eq!(text(&next(&consumer).await.into_message()), "long");
-        }
-        assert_eq!(now(&consumer).await, None);
-        settle(&session).await;
-        let counts = broker.counts(&q);
-        assert_eq!((counts.in_flight, counts.pending, counts.acknowledged), (0, 0, 50), "{mode:?}");
-        assert_eq!(counts.expired, 100);
-        broker.send_numbered(&q, 200).await;
-        see(&consumer, 200).await;
-        settle(&session).await;
-        assert_eq!(broker.counts(&q).pending, 0);
-        assert_eq!(broker.counts(&queue("DLQ.q")).moved_in, 100, "each once");
+        expire_in_the_buffer(mode, |number| number == 100).await;
     }
+}
+
+/// C-19 (c): every second one expires.
+#[tokio::test]
+async fn what_expires_in_the_buffer_between_others_leaves_the_window_open() {
+    for mode in [Client, Transacted] {
+        expire_in_the_buffer(mode, |number| number % 2 == 0).await;
+    }
+}
+
+/// Sends up to a hundred that expire while they are in the buffer, and those that last; then two hundred more.
+async fn expire_in_the_buffer(mode: AcknowledgeMode, lasts: impl Fn(usize) -> bool) {
+    let broker = TestBroker::start();
+    let q = queue("q");
+    let session = broker.session(mode).await;
+    let consumer = session.create_consumer_with_prefetch(&q, 400).await.unwrap();
+    let sender = broker.session(Auto).await;
+    let (mut lasting, mut expiring, mut number) = (0, 0, 0);
+    while expiring < 100 || lasting == 0 {
+        if lasts(number) {
+            send_text(&sender, &q, "long").await;
+            lasting += 1;
+        } else {
+            send_for(&sender, &q, "short", 4 * SECOND).await;
+            expiring += 1;
+        }
+        number += 1;
+    }
+    assert_eq!(broker.counts(&q).in_flight, lasting + expiring);
+    broker.clock.advance(5 * SECOND);
+    for _ in 0..lasting {
+        assert_eq!(text(&next(&consumer).await.into_message()), "long");
+    }
+    assert_eq!(now(&consumer).await, None);
+    settle(&session).await;
+    let counts = broker.counts(&q);
+    assert_eq!((counts.in_flight, counts.pending, counts.acknowledged), (0, 0, lasting), "{mode:?}");
+    assert_eq!(counts.expired, 100);
+    broker.send_numbered(&q, 200).await;
+    assert_eq!(see(&consumer, 200).await, firsts(1..=200));
+    settle(&session).await;
+    assert_eq!(broker.counts(&q).pending, 0);
+    assert_eq!(broker.counts(&queue("DLQ.q")).moved_in, 100, "each once");
 }
 
 async fn settle(session: &Session) {

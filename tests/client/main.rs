@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 
 mod acknowledging;
+mod back_off;
 mod bodies;
 mod browsing;
 mod closing_from_inside;
@@ -19,6 +20,7 @@ mod memory;
 mod misuse;
 mod names;
 mod no_local;
+mod out_of_order;
 mod overheard;
 mod prefetch;
 mod priority;
@@ -26,7 +28,9 @@ mod pulling;
 mod putting_off;
 mod receiving;
 mod redelivery;
+mod refused_acknowledgements;
 mod support;
 mod temporary;
 mod transactions;
+mod unsubscribing;
 mod window;

@@ -17,6 +17,7 @@ fn is_illegal(error: &Error, words: &str) {
     assert!(error.to_string().contains(words), "{error}");
 }
 
+/// C-12.
 #[tokio::test]
 async fn a_transaction_is_ended_only_where_there_are_transactions() {
     let broker = TestBroker::start();
@@ -36,6 +37,7 @@ async fn a_transaction_is_ended_only_where_there_are_transactions() {
     assert_eq!(broker.drain(&q).await, [first("m"), first("m")]);
 }
 
+/// C-12.
 #[tokio::test]
 async fn a_transacted_session_is_rolled_back_and_not_recovered() {
     let broker = TestBroker::start();
@@ -63,6 +65,7 @@ async fn an_end_without_a_beginning_is_fine() {
     }
 }
 
+/// C-12.
 #[tokio::test]
 async fn a_send_to_nowhere_is_an_invalid_destination() {
     let broker = TestBroker::start();
@@ -81,6 +84,7 @@ async fn a_send_to_nowhere_is_an_invalid_destination() {
     assert_eq!(broker.counts(&queue("other")).enqueued, 0);
 }
 
+/// C-12.
 #[test]
 fn a_priority_outside_zero_to_nine_is_out_of_range() {
     for level in [10, 255] {
@@ -88,6 +92,7 @@ fn a_priority_outside_zero_to_nine_is_out_of_range() {
     }
 }
 
+/// C-12.
 #[tokio::test]
 async fn whatever_is_closed_refuses_by_its_name_and_leaves_its_session_usable() {
     let broker = TestBroker::start();

@@ -24,6 +24,7 @@ async fn a_receive_settles_in_auto_and_in_no_other_mode() {
     }
 }
 
+/// C-16.
 #[tokio::test]
 async fn a_timeout_of_zero_does_not_wait() {
     let broker = TestBroker::start();
@@ -37,6 +38,7 @@ async fn a_timeout_of_zero_does_not_wait() {
     }
 }
 
+/// C-16.
 #[tokio::test]
 async fn a_timeout_ends_when_its_time_has_come_and_not_before() {
     let broker = TestBroker::start();
@@ -53,6 +55,7 @@ async fn a_timeout_ends_when_its_time_has_come_and_not_before() {
     }
 }
 
+/// C-16.
 #[tokio::test]
 async fn the_longest_timeout_does_not_overflow() {
     let broker = TestBroker::start();

@@ -4,6 +4,7 @@ use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
 
 use crate::support::{TestBroker, firsts, next, now, nth, queue, see, within};
 
+/// C-23 (a).
 #[tokio::test]
 async fn a_consumer_never_has_more_than_its_prefetch_and_what_it_was_handed() {
     let broker = TestBroker::start();
@@ -65,6 +66,7 @@ async fn a_consumer_in_auto_never_has_more_than_its_prefetch() {
     }
 }
 
+/// C-23 (b).
 #[tokio::test]
 async fn after_many_rollbacks_the_window_is_as_wide_as_before() {
     let mut settings = crate::support::settings();
@@ -90,6 +92,7 @@ async fn after_many_rollbacks_the_window_is_as_wide_as_before() {
     assert_eq!(broker.counts(&q).in_flight, 5, "neither wider nor narrower");
 }
 
+/// C-23 (c).
 #[tokio::test]
 async fn a_consumer_that_joins_in_the_middle_gets_its_share() {
     let broker = TestBroker::start();

@@ -258,6 +258,7 @@ fn beans_keep_the_order_of_the_file() {
 }
 
 /// Spring's meaning of a template's receive timeout, and text beside it.
+/// C-16.
 #[test]
 fn a_receive_timeout_is_a_text_or_milliseconds() {
     let cases = [
@@ -267,6 +268,7 @@ fn a_receive_timeout_is_a_text_or_milliseconds() {
         ("5", ReceiveTimeout::After(Duration::from_millis(5))),
         ("0", ReceiveTimeout::Indefinite),
         ("\"0s\"", ReceiveTimeout::Indefinite),
+        ("9223372036854775807", ReceiveTimeout::After(Duration::from_millis(i64::MAX as u64))),
         ("-1", ReceiveTimeout::NoWait),
         ("\"-1\"", ReceiveTimeout::NoWait),
     ];

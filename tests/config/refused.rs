@@ -62,3 +62,18 @@ fn profiles_without_a_file_are_refused() {
     let error = document.with_environment([("CORRIERE_PROFILE", "prod")]).read(&[]).unwrap_err();
     assert!(matches!(error, ConfigError::ProfileWithoutFile), "{error}");
 }
+
+/// C-12: what the types of the API cannot say, a file can.
+#[test]
+fn a_priority_or_a_delivery_mode_that_jms_does_not_have_is_refused_with_what_there_is() {
+    for (key, value, there_is) in [
+        ("priority", "10", "0 to 9"),
+        ("priority", "-1", "0 to 9"),
+        ("delivery_mode", "3", "\"persistent\""),
+        ("delivery_mode", "\"3\"", "\"persistent\""),
+    ] {
+        let error = read(&format!("[broker]\n[templates.t]\n{key} = {value}")).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("`templates.t.{key}` (config.toml:3:")), "{error}");
+        assert!(error.contains(there_is), "{error}");
+    }
+}

@@ -54,6 +54,7 @@ fn assert_bounded(broker: &Running, size: usize, station: &str) {
     assert!(used <= bound, "{used} bytes are used {station}; expected at most {bound}");
 }
 
+/// C-55.
 #[tokio::test]
 async fn they_are_whole_at_every_station_from_nothing_to_twice_the_memory() {
     for size in [0, 1, 10_000_000, 64 * MIB] {
@@ -91,6 +92,7 @@ async fn they_are_whole_at_every_station_from_nothing_to_twice_the_memory() {
     }
 }
 
+/// C-55.
 #[tokio::test]
 async fn an_expired_one_is_whole_among_the_dead_letters() {
     for size in [1, 10_000_000] {
@@ -107,6 +109,7 @@ async fn an_expired_one_is_whole_among_the_dead_letters() {
     }
 }
 
+/// C-55.
 #[tokio::test]
 async fn many_of_them_need_no_more_memory_than_there_is() {
     let mut home = on_disk();
@@ -135,7 +138,7 @@ async fn many_of_them_need_no_more_memory_than_there_is() {
     broker.stop();
 }
 
-/// The sender's process ends at every point of the way of a large body to the disk.
+/// C-55. The sender's process ends at every point of the way of a large body to the disk.
 #[tokio::test]
 async fn a_sender_that_dies_half_way_leaves_all_of_it_or_nothing() {
     let message = body(MIB);

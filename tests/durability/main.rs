@@ -25,3 +25,4 @@ mod support;
 mod topics;
 mod totals;
 mod unreadable;
+mod unsubscribing;

@@ -163,9 +163,9 @@ async fn on_number(number: u64, log: Bean<Log>) {
     log.add(number.to_string());
 }
 
+/// C-05: one unconvertible message took its neighbours with it.
 #[tokio::test]
 async fn a_body_that_cannot_be_read_is_dead_at_once_and_alone() {
-    // C-05: one unconvertible message took its neighbours with it.
     let world = World::new().await;
     let container = world.start(on_number::DEF).await;
     world.send_message("numbers", &Message::text("1")).await;

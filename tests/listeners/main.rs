@@ -5,7 +5,11 @@
 mod gathering;
 mod support;
 
+mod broker_errors;
+mod every_mode;
 mod failures;
+mod header_names;
+mod in_progress;
 mod observing;
 mod prefetch;
 mod reconnecting;

@@ -12,6 +12,7 @@ async fn fails_with_the_first(text: String, delivery: Delivery, log: Bean<Log>) 
     if text == "m1" { Err(ListenerError::redeliver("no")) } else { Ok(()) }
 }
 
+/// C-02.
 #[tokio::test]
 async fn what_sat_behind_a_failing_message_is_neither_counted_nor_out_of_order() {
     let world = World::new().await;
@@ -43,9 +44,9 @@ async fn waits_at_the_gate(text: String, log: Bean<Log>) {
     log.pass_gate().await;
 }
 
+/// C-41 (e): ten sit in the buffer when the container stops. Spring 3.
 #[tokio::test]
 async fn a_message_caught_by_a_stop_is_handled_or_still_there_untouched() {
-    // C-41 (e): ten sit in the buffer when the container stops.
     for prefetch in [0, 1, 10] {
         let world = World::new().await;
         for number in 0..10 {
@@ -71,9 +72,9 @@ async fn a_message_caught_by_a_stop_is_handled_or_still_there_untouched() {
     }
 }
 
+/// C-41 (b): prefetch 0 hung in its receive.
 #[tokio::test]
 async fn a_stop_of_an_idle_container_is_quick_whatever_its_prefetch() {
-    // C-41 (b): prefetch 0 hung in its receive.
     for prefetch in [0, 1, 10] {
         let world = World::new().await;
         let container =

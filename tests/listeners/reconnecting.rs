@@ -10,6 +10,7 @@ async fn on_message(text: String, log: Bean<Log>) {
     log.add(text);
 }
 
+/// C-17, Spring 14.
 #[tokio::test]
 async fn a_container_goes_on_when_its_broker_is_back() {
     let world = World::new().await;
@@ -52,6 +53,7 @@ async fn a_worker_that_lost_its_broker_while_it_was_busy_is_not_said_to_be_subsc
     assert_eq!(container.status().subscribed, 0);
 }
 
+/// C-41 (d), Spring 14.
 #[tokio::test]
 async fn a_container_may_be_started_before_its_broker_and_stopped_without_one() {
     let world = World::new().await;

@@ -85,9 +85,9 @@ async fn in_one_transaction(
     Ok(text)
 }
 
+/// C-14: the reply was out although the receive was undone.
 #[tokio::test]
 async fn what_a_transacted_listener_sends_is_visible_only_when_it_succeeds() {
-    // C-14: the reply was out although the receive was undone.
     let world = World::new().await;
     let _container = world.start(in_one_transaction::DEF).await;
     world.send("q", "third time").await;
@@ -103,6 +103,7 @@ async fn what_a_transacted_listener_sends_is_visible_only_when_it_succeeds() {
     world.until_empty("q").await;
 }
 
+/// C-14.
 #[tokio::test]
 async fn what_a_transacted_listener_sends_is_never_visible_when_it_always_fails() {
     let world = World::new().await;
@@ -127,6 +128,7 @@ async fn beside_the_transaction(
     if delivery.count() <= 2 { Err(ListenerError::redeliver("not yet")) } else { Ok(()) }
 }
 
+/// C-14.
 #[tokio::test]
 async fn a_session_of_its_own_sends_beside_the_transaction() {
     let world = World::new().await;

@@ -204,9 +204,9 @@ async fn recovers(delivery: Delivery, session: Session, log: Bean<Log>) -> Resul
     Ok(())
 }
 
+/// C-10: recovering inside the listener stopped redelivery after the first time.
 #[tokio::test]
 async fn a_listener_that_recovers_its_session_is_redelivered_up_to_the_limit() {
-    // C-10: recovering inside the listener stopped redelivery after the first time.
     let world = World::new().await;
     let _container = world.start(recovers::DEF).await;
     world.send("c", "one").await;

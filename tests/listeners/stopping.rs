@@ -17,6 +17,7 @@ async fn at_the_gate(text: String, log: Bean<Log>) {
     log.add("done");
 }
 
+/// C-41 (a) and (d).
 #[tokio::test]
 async fn a_stop_waits_for_the_run_that_is_under_way() {
     let world = World::new().await;
@@ -42,6 +43,7 @@ async fn a_stop_waits_for_the_run_that_is_under_way() {
     assert_eq!(container.status().workers, 0);
 }
 
+/// C-41 (c).
 #[tokio::test]
 async fn a_run_that_hangs_is_ended_at_the_deadline_and_named() {
     let world = World::new().await;

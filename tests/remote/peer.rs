@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use corriere_broker::store::MemoryStore;
-use corriere_broker::{Broker, Settings};
+use corriere_broker::{Broker, Counts, Settings};
 use corriere_core::{AcknowledgeMode, Clock, Connection, ConnectionFactory, Destination, Session};
 use corriere_openwire::acceptor::{Acceptor, AcceptorOptions};
 
@@ -51,9 +51,15 @@ impl Peer {
 
     /// The same behind an acceptor.
     pub(crate) async fn corriere() -> Self {
+        Self::corriere_with("").await
+    }
+
+    /// The same behind an acceptor with these options.
+    pub(crate) async fn corriere_with(options: &str) -> Self {
         let peer = Self::vm();
         let broker = Arc::new(peer.broker.clone().unwrap());
-        let acceptor = Acceptor::bind("tcp://127.0.0.1:0", broker, AcceptorOptions::default()).await.unwrap();
+        let url = format!("tcp://127.0.0.1:0?{options}");
+        let acceptor = Acceptor::bind(&url, broker, AcceptorOptions::default()).await.unwrap();
         Self { url: acceptor.url(), kind: Kind::Corriere, _acceptor: Some(acceptor), ..peer }
     }
 
@@ -164,6 +170,20 @@ impl Peer {
         for number in 1..=count {
             send_text(&session, destination, &format!("m{number}")).await;
         }
+    }
+
+    /// What the broker counts, where it is ours.
+    pub(crate) fn counts(&self, destination: &Destination) -> Counts {
+        self.broker.as_ref().unwrap().counts(destination).unwrap_or_default()
+    }
+
+    /// Waits until all that is in a queue of ours is with nobody, as is so once the broker knows that a client is gone.
+    pub(crate) async fn until_nothing_is_in_flight(&self, destination: &Destination) {
+        eventually("the client to be gone", || {
+            let counts = self.counts(destination);
+            if counts.in_flight == 0 { Ok(()) } else { Err(format!("{counts:?}")) }
+        })
+        .await;
     }
 
     /// What comes of a queue that nobody else has, up to this many messages, and nothing more.

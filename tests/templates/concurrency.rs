@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use corriere_broker::Broker;
 use corriere_broker::store::MemoryStore;
+use corriere_core::provider::ProviderError;
+use corriere_core::{ConnectionFactory, Error};
 use corriere_templates::{JmsTemplate, TemplateError};
 
 use crate::support::{Bench, GatedStore, settings, until, within};
@@ -78,6 +80,7 @@ async fn one_call_after_the_other_uses_the_same_session() {
     assert_eq!(second.sequence, first.sequence + 1);
 }
 
+/// C-17.
 #[tokio::test]
 async fn a_lost_connection_fails_the_call_and_is_replaced_for_the_next() {
     let bench = Bench::start();
@@ -94,14 +97,37 @@ async fn a_lost_connection_fails_the_call_and_is_replaced_for_the_next() {
 
 #[tokio::test]
 async fn a_broker_that_comes_later_is_found() {
-    let template = JmsTemplate::builder(
-        corriere_core::ConnectionFactory::from_url("vm://templates-comes-later").unwrap(),
-    )
-    .default_destination("orders")
-    .build()
-    .unwrap();
+    let template = JmsTemplate::builder(ConnectionFactory::from_url("vm://templates-comes-later").unwrap())
+        .default_destination("orders")
+        .build()
+        .unwrap();
     assert!(matches!(within(template.convert_and_send("a")).await, Err(TemplateError::Client(_))));
     let clock = corriere_core::Clock::system();
     let _broker = Broker::start("templates-comes-later", settings(), Arc::new(MemoryStore), clock).unwrap();
     within(template.convert_and_send("b")).await.unwrap();
+}
+
+/// C-34: five sessions on a factory with a client id are those of one connection; a second connection is refused by name.
+#[tokio::test]
+async fn a_template_of_five_sessions_has_its_client_id_once_and_a_second_template_is_refused() {
+    let store = Arc::new(GatedStore::default());
+    let bench = Bench::with_store(Arc::clone(&store) as Arc<_>);
+    let url = format!("vm://{}?jms.clientID=billing", bench.broker.name());
+    let factory = ConnectionFactory::from_url(&url).unwrap();
+    let template =
+        JmsTemplate::builder(factory.clone()).default_destination("orders").sessions(5).build().unwrap();
+    let sends = send_many(&template, 5);
+    until("five sends are at the store", || store.waiting() == 5).await;
+    let second = JmsTemplate::builder(factory).default_destination("orders").build().unwrap();
+    let refused = within(second.convert_and_send("x")).await.unwrap_err();
+    assert!(
+        matches!(&refused, TemplateError::Client(Error::Provider(ProviderError::ClientIdInUse { .. }))),
+        "{refused}"
+    );
+    assert!(refused.to_string().contains("billing"), "{refused}");
+    store.open();
+    within(sends.join_all()).await;
+    drop(template);
+    within(second.convert_and_send("x")).await.unwrap();
+    assert_eq!(bench.counts("orders").enqueued, 6, "nothing is lost or sent twice");
 }

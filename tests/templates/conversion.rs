@@ -19,6 +19,7 @@ async fn fails_to_convert(template: &JmsTemplate) -> ConversionError {
     }
 }
 
+/// C-56, Spring 6.
 #[tokio::test]
 async fn the_first_failed_conversion_leaves_no_trace() {
     let bench = Bench::start();
@@ -35,6 +36,7 @@ async fn the_first_failed_conversion_leaves_no_trace() {
     assert_eq!(message.as_text().unwrap(), Some("many"));
 }
 
+/// C-56, Spring 6.
 #[tokio::test]
 async fn further_failed_conversions_count_until_the_message_is_a_dead_letter() {
     let bench = Bench::start();
@@ -51,6 +53,7 @@ async fn further_failed_conversions_count_until_the_message_is_a_dead_letter() {
     assert!(cause.contains("u32"), "{cause}");
 }
 
+/// C-56, Spring 6.
 #[tokio::test]
 async fn in_a_transaction_a_failed_conversion_is_a_delivery_like_any_other() {
     let bench = Bench::start();
@@ -72,6 +75,7 @@ async fn a_message_is_acknowledged_once_it_is_converted() {
     assert_eq!(bench.counts("orders").pending, 0);
 }
 
+/// C-56, Spring 6.
 #[tokio::test]
 async fn every_kind_of_body_is_read_or_refused_and_none_is_lost() {
     let mut null_entry = MapBody::new();
@@ -106,6 +110,7 @@ async fn every_kind_of_body_is_read_or_refused_and_none_is_lost() {
     }
 }
 
+/// C-56.
 #[tokio::test]
 async fn an_absent_text_stays_absent_and_an_empty_one_empty() {
     let bench = Bench::start();

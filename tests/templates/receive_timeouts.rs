@@ -5,8 +5,9 @@ use std::time::Duration;
 use corriere_core::Message;
 use corriere_templates::ReceiveTimeout;
 
-use crate::support::{Bench, advance_until_finished, until, within};
+use crate::support::{Bench, others_run, until, within};
 
+/// C-16.
 #[tokio::test]
 async fn without_waiting_an_empty_queue_gives_nothing() {
     let bench = Bench::start();
@@ -17,6 +18,7 @@ async fn without_waiting_an_empty_queue_gives_nothing() {
     assert!(within(zero.receive_and_convert::<String>()).await.unwrap().is_none());
 }
 
+/// C-16.
 #[tokio::test]
 async fn without_waiting_a_message_that_is_there_is_always_found() {
     let bench = Bench::start();
@@ -28,22 +30,31 @@ async fn without_waiting_a_message_that_is_there_is_always_found() {
     }
 }
 
+/// C-16.
 #[tokio::test]
 async fn a_timeout_is_waited_out_and_not_longer() {
     let bench = Bench::start();
     for timeout in [1, 500] {
-        let template = bench.template().with_receive_timeout(Duration::from_millis(timeout));
+        let timeout = Duration::from_millis(timeout);
+        let template = bench.template().with_receive_timeout(timeout);
         let task = tokio::spawn(async move { template.receive().await.unwrap().is_none() });
-        let waited = advance_until_finished(&bench.clock, &task).await;
-        assert!(task.await.unwrap());
-        assert!(waited >= Duration::from_millis(timeout), "{waited:?}");
+        others_run().await;
+        bench.clock.advance(timeout - Duration::from_millis(1));
+        others_run().await;
+        assert!(!task.is_finished(), "{timeout:?}");
+        bench.clock.advance(Duration::from_millis(1));
+        assert!(within(task).await.unwrap(), "{timeout:?}");
     }
 }
 
+/// C-16, also with the longest timeout that JMS can say.
 #[tokio::test]
 async fn waiting_for_ever_ends_with_the_first_message() {
     let bench = Bench::start();
-    for timeout in [ReceiveTimeout::Indefinite, ReceiveTimeout::After(Duration::MAX)] {
+    let longest = Duration::from_millis(i64::MAX as u64);
+    for timeout in
+        [ReceiveTimeout::Indefinite, ReceiveTimeout::After(longest), ReceiveTimeout::After(Duration::MAX)]
+    {
         let template = bench.template().with_receive_timeout(timeout);
         let task = tokio::spawn({
             let template = template.clone();

@@ -169,3 +169,25 @@ async fn a_message_sent_again_from_the_dead_letters_can_die_again() {
         assert_eq!(origin, "queue://orders");
     }
 }
+
+/// C-29: an error that names the header, never a silent drop.
+#[tokio::test]
+async fn a_name_that_no_property_may_have_fails_the_send_and_is_named() {
+    let bench = Bench::start();
+    let template = bench.template();
+    let too_long = "n".repeat(70_000);
+    for name in ["sentry-trace", "X.Y", "1a", "", "NULL", "true", "between", "JMSFoo", too_long.as_str()] {
+        let error = template.sending().property(name, "value").convert_and_send("x").await.unwrap_err();
+        assert!(matches!(error, TemplateError::Message(MessageError::Name { .. })), "{error}");
+        let beginning: String = name.chars().take(20).collect();
+        assert!(error.to_string().contains(&format!("`{beginning}")), "{error}");
+    }
+    let error = template.sending().property("JMSXGroupID", 7).convert_and_send("x").await.unwrap_err();
+    assert!(error.to_string().contains("JMSXGroupID"), "{error}");
+    assert_eq!(bench.counts("orders").enqueued, 0);
+    for name in ["ok_1", "_a", "$b", "日本"] {
+        template.sending().property(name, "value").convert_and_send("x").await.unwrap();
+        let received = template.receive().await.unwrap().unwrap();
+        assert_eq!(received.property::<String>(name).unwrap().as_deref(), Some("value"));
+    }
+}

@@ -7,7 +7,7 @@ use std::time::Duration;
 use corriere_core::client::with_session;
 use corriere_core::provider::Cause;
 use corriere_core::{AcknowledgeMode, Consumer, Destination, Message, Release, Session};
-use corriere_templates::{ConversionError, JmsTemplate, TemplateError};
+use corriere_templates::{ConversionError, JmsTemplate, ReceiveTimeout, TemplateError};
 
 use crate::support::{Bench, within};
 
@@ -54,6 +54,7 @@ fn sent(bench: &Bench) -> (u64, u64) {
     (bench.counts("audit").enqueued, bench.counts("replies").enqueued)
 }
 
+/// C-14, Spring 1, Spring 8.
 #[tokio::test]
 async fn what_a_failed_handler_sent_is_never_seen_and_a_success_is_seen_once() {
     let bench = Bench::start();
@@ -70,6 +71,7 @@ async fn what_a_failed_handler_sent_is_never_seen_and_a_success_is_seen_once() {
     assert_eq!(bench.counts("orders").acknowledged, 1);
 }
 
+/// C-14, Spring 1.
 #[tokio::test]
 async fn a_handler_that_always_fails_sends_nothing_and_its_message_is_a_dead_letter() {
     let bench = Bench::start();
@@ -85,6 +87,7 @@ async fn a_handler_that_always_fails_sends_nothing_and_its_message_is_a_dead_let
     assert_eq!(bench.counts("DLQ.orders").pending, 1);
 }
 
+/// C-14.
 #[tokio::test]
 async fn a_template_on_another_factory_or_detached_sends_every_time() {
     for detach in [false, true] {
@@ -192,6 +195,7 @@ async fn a_handler_may_get_over_a_failed_conversion_and_keeps_what_it_sent() {
     assert_eq!(bench.counts("stock").acknowledged, 1);
 }
 
+/// Spring 7.
 #[tokio::test]
 async fn one_call_of_a_transacted_template_is_sent_as_a_whole_or_not_at_all() {
     let bench = Bench::start();
@@ -216,4 +220,32 @@ async fn one_call_of_a_transacted_template_is_sent_as_a_whole_or_not_at_all() {
     assert_eq!(bench.counts("orders").enqueued, 4);
     assert!(within(template.receive()).await.unwrap().is_some());
     assert_eq!(bench.counts("orders").pending, 3);
+}
+
+/// Spring 15: Spring's receive without end blocks a transaction beyond its timeout. Here whoever has a deadline drops the
+/// future, which takes and counts nothing, and the transaction goes on.
+#[tokio::test]
+async fn a_receive_without_end_that_is_dropped_at_a_deadline_holds_up_no_transaction_and_loses_nothing() {
+    let bench = Bench::start();
+    let template = bench.template().with_receive_timeout(ReceiveTimeout::Indefinite);
+    template.convert_and_send("an order").await.unwrap();
+    let listener = Listener::start(&bench, AcknowledgeMode::Transacted).await;
+    let gives_up = async |_: &Message| {
+        template.convert_and_send_to("audit", "seen").await.unwrap();
+        let deadline = async {
+            for _ in 0..50 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            received = template.receive_from("stock") => panic!("{received:?}"),
+            () = deadline => Ok::<_, String>(()),
+        }
+    };
+    assert!(listener.handle(gives_up).await);
+    assert_eq!((bench.counts("orders").acknowledged, bench.counts("audit").enqueued), (1, 1));
+    template.convert_and_send_to("stock", "an item").await.unwrap();
+    let item = within(template.receive_from("stock")).await.unwrap().unwrap();
+    assert_eq!(item.headers().delivery_count, 1);
+    assert_eq!(bench.counts("stock").pending, 0);
 }

@@ -83,6 +83,7 @@ fn unknown_numbers_are_refused_by_name() {
     assert!(world.machine.destinations().is_empty());
 }
 
+/// C-12: among them a transaction that was begun already.
 #[test]
 fn numbers_that_are_taken_are_refused() {
     let mut world = World::new();
