@@ -1,0 +1,215 @@
+//! Who receives, each in its mode, and sends on within its transactions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use corriere::core::AcknowledgeMode::{Auto, Client, DupsOk, Individual, Transacted};
+use corriere::core::{self, Connection, Delivery, Error, Session};
+
+use crate::clients::Role;
+use crate::ledger::{End, Fate, Holder, Ledger, Name, Sending, Taken, TransactionNumber};
+use crate::plan::ConsumerPlan;
+use crate::producers::{commit, send, unless_lacking_room};
+use crate::random::Random;
+use crate::storm::Storm;
+
+/// How long a receive waits; what it has by then is settled.
+const WAIT: Duration = Duration::from_millis(20);
+
+#[derive(Debug)]
+pub(crate) struct Consumer {
+    pub(crate) storm: Arc<Storm>,
+    /// Its number as a producer of what it sends on.
+    pub(crate) producer: usize,
+    pub(crate) plan: ConsumerPlan,
+    pub(crate) random: Random,
+}
+
+/// A consumer of the session at work, and what it gave back.
+#[derive(Debug)]
+struct Receiving {
+    consumer: core::Consumer,
+    returning: Returning,
+}
+
+/// What was received and is not settled, by the consumer that received it.
+struct Received {
+    by: usize,
+    delivery: Delivery,
+    taken: Taken,
+}
+
+impl Role for Consumer {
+    async fn work(&mut self, connection: &Connection, holder: &Arc<Holder>) -> Result<(), Error> {
+        let session = connection.create_session(self.plan.mode).await?;
+        let mut receiving = Vec::new();
+        for queue in &self.plan.queues {
+            let queue = self.storm.queue(*queue);
+            let consumer = session.create_consumer_with_prefetch(queue, self.plan.prefetch).await?;
+            receiving.push(Receiving { consumer, returning: Returning::default() });
+        }
+        for _ in 0..self.random.between(20, 200) {
+            if self.is_over() {
+                break;
+            }
+            let transaction = (self.plan.mode == Transacted).then(|| self.storm.ledger.begin());
+            let received = self.receive(&mut receiving, holder, transaction).await?;
+            if received.is_empty() {
+                continue;
+            }
+            match (self.plan.mode, transaction) {
+                (Transacted, Some(transaction)) => {
+                    self.end_transaction(&session, &mut receiving, received, transaction).await?;
+                }
+                (Client, _) => self.acknowledge(&session, &mut receiving, received).await?,
+                (Individual, _) => self.acknowledge_each(&session, &mut receiving, received).await?,
+                (Auto | DupsOk | Transacted, _) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        !self.storm.is_consuming()
+    }
+}
+
+impl Consumer {
+    /// Some messages, as far as there are any.
+    async fn receive(
+        &mut self,
+        receiving: &mut [Receiving],
+        holder: &Arc<Holder>,
+        transaction: Option<TransactionNumber>,
+    ) -> Result<Vec<Received>, Error> {
+        let ledger = &self.storm.ledger;
+        let end = if matches!(self.plan.mode, Auto | DupsOk) { End::Returned } else { End::Held };
+        let mut received = Vec::new();
+        for turn in 0..self.random.between(1, 8) as usize {
+            let by = turn % receiving.len();
+            let one = &mut receiving[by];
+            let Some(delivery) = one.consumer.receive_timeout(WAIT).await? else { break };
+            // Nothing is awaited between the return of the receive and its note.
+            let taken = ledger.handed_over(holder, &delivery, end, transaction);
+            one.returning.check(ledger, holder, taken, delivery.count());
+            received.push(Received { by, delivery, taken });
+        }
+        Ok(received)
+    }
+
+    async fn acknowledge(
+        &mut self,
+        session: &Session,
+        receiving: &mut [Receiving],
+        received: Vec<Received>,
+    ) -> Result<(), Error> {
+        let ledger = Arc::clone(&self.storm.ledger);
+        if self.random.one_in(8) {
+            give_back(&ledger, receiving, &received);
+            return session.recover().await;
+        }
+        let taken: Vec<Taken> = received.iter().map(|one| one.taken).collect();
+        ledger.end(&taken, End::Settling);
+        match received.last() {
+            Some(last) if self.random.one_in(2) => last.delivery.acknowledge().await?,
+            _ => session.acknowledge().await?,
+        }
+        ledger.end(&taken, End::Settled);
+        Ok(())
+    }
+
+    /// One by one, in any order; now and then the rest is given back.
+    async fn acknowledge_each(
+        &mut self,
+        session: &Session,
+        receiving: &mut [Receiving],
+        mut received: Vec<Received>,
+    ) -> Result<(), Error> {
+        let ledger = Arc::clone(&self.storm.ledger);
+        self.random.shuffle(&mut received);
+        while let Some(one) = received.pop() {
+            if self.random.one_in(20) {
+                received.push(one);
+                give_back(&ledger, receiving, &received);
+                return session.recover().await;
+            }
+            ledger.end(&[one.taken], End::Settling);
+            one.delivery.acknowledge().await?;
+            ledger.end(&[one.taken], End::Settled);
+        }
+        Ok(())
+    }
+
+    async fn end_transaction(
+        &mut self,
+        session: &Session,
+        receiving: &mut [Receiving],
+        received: Vec<Received>,
+        transaction: TransactionNumber,
+    ) -> Result<(), Error> {
+        let ledger = Arc::clone(&self.storm.ledger);
+        if let Some(queue) = self.plan.onward {
+            for _ in 0..self.random.between(0, received.len() as u64) {
+                let sending = Sending { queue, is_persistent: true, transaction: Some(transaction) };
+                let sent = send(&self.storm, session, self.producer, sending, &mut self.random).await;
+                unless_lacking_room(sent)?;
+            }
+        }
+        if self.random.one_in(6) {
+            give_back(&ledger, receiving, &received);
+            session.rollback().await?;
+            ledger.end_transaction(transaction, Fate::RolledBack);
+            return Ok(());
+        }
+        if !commit(&self.storm, session, transaction).await? {
+            give_back(&ledger, receiving, &received);
+        }
+        Ok(())
+    }
+}
+
+/// Notes that all of it goes back, before the broker is told.
+fn give_back(ledger: &Ledger, receiving: &mut [Receiving], received: &[Received]) {
+    let taken: Vec<Taken> = received.iter().map(|one| one.taken).collect();
+    ledger.end(&taken, End::GivenBack);
+    for one in received {
+        receiving[one.by].returning.expect(one.taken.name, one.delivery.count());
+    }
+}
+
+/// Decision 5: what a consumer gave back comes to it before anything else, in the old order, counted.
+#[derive(Debug, Default)]
+struct Returning {
+    /// With the counts that they had.
+    expected: BTreeMap<Name, u32>,
+}
+
+impl Returning {
+    fn expect(&mut self, name: Name, count: u32) {
+        self.expected.insert(name, count);
+    }
+
+    fn check(&mut self, ledger: &Ledger, holder: &Holder, taken: Taken, count: u32) {
+        let name = taken.name;
+        if self.expected.is_empty() || taken.is_void {
+            return;
+        }
+        let Some(before) = self.expected.remove(&name) else {
+            let waiting: Vec<String> = self.expected.keys().map(Name::to_string).collect();
+            self.expected.clear();
+            return ledger.violation(format!(
+                "{name} came to {} before what it had given back: {}",
+                holder.who,
+                waiting.join(", ")
+            ));
+        };
+        if count <= before {
+            ledger.violation(format!("{name} was given back by {} with count {before} and has {count}", holder.who));
+        }
+        let earlier = self.expected.keys().find(|other| other.producer == name.producer && **other < name);
+        if let Some(earlier) = earlier.filter(|earlier| ledger.is_sure(**earlier) && ledger.is_sure(name)) {
+            ledger.violation(format!("{name} came back to {} before {earlier}, which is older", holder.who));
+        }
+    }
+}
