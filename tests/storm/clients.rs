@@ -26,6 +26,15 @@ pub(crate) trait Role: Send {
     fn is_over(&self) -> bool;
 }
 
+/// What a client is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    Connecting,
+    Working,
+    Closing,
+    Over,
+}
+
 /// A client as others see it.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -37,7 +46,7 @@ pub(crate) struct Client {
     killed: Notify,
     holder: Mutex<Option<Arc<Holder>>>,
     /// What it is at, for the report of a storm that hangs.
-    stage: Mutex<&'static str>,
+    stage: Mutex<Stage>,
 }
 
 impl Client {
@@ -48,7 +57,15 @@ impl Client {
         };
         let url = line.as_ref().map_or_else(|| arena.vm_url(), Line::url);
         let is_polite = is_polite && transport == Transport::Tcp;
-        Self { who, url, line, is_polite, killed: Notify::new(), holder: Mutex::new(None), stage: Mutex::new("new") }
+        Self {
+            who,
+            url,
+            line,
+            is_polite,
+            killed: Notify::new(),
+            holder: Mutex::new(None),
+            stage: Mutex::new(Stage::Connecting),
+        }
     }
 
     pub(crate) fn who(&self) -> &str {
@@ -59,11 +76,11 @@ impl Client {
         ConnectionFactory::from_url(&self.url).unwrap()
     }
 
-    pub(crate) fn stage(&self) -> &'static str {
+    pub(crate) fn stage(&self) -> Stage {
         *self.stage.lock().unwrap()
     }
 
-    pub(crate) fn is_at(&self, stage: &'static str) {
+    fn is_at(&self, stage: Stage) {
         *self.stage.lock().unwrap() = stage;
     }
 
@@ -96,13 +113,13 @@ impl Client {
 
     /// A connection to the broker as it is now; `None` when there is none.
     async fn connect(&self, ledger: &Ledger) -> Option<(Connection, Arc<Holder>)> {
-        let holder = Arc::new(Holder::new(self.who.clone(), ledger.life()));
+        let holder = Arc::new(Holder::new(self.who.clone(), ledger.life()?));
         // From here on it can be lost.
         *self.holder.lock().unwrap() = Some(Arc::clone(&holder));
         let connection = self.factory().create_connection().await.ok()?;
         connection.start().ok()?;
         // Otherwise it may be connected to the broker of another life than it seems.
-        (holder.life == ledger.life()).then_some((connection, holder))
+        (ledger.life() == Some(holder.life)).then_some((connection, holder))
     }
 }
 
@@ -110,12 +127,12 @@ impl Client {
 pub(crate) async fn live(storm: Arc<Storm>, client: Arc<Client>, mut random: Random, mut role: impl Role) {
     let ledger = &storm.ledger;
     while !role.is_over() {
-        client.is_at("connecting");
+        client.is_at(Stage::Connecting);
         let Some((connection, holder)) = client.connect(ledger).await else {
             tokio::time::sleep(Duration::from_millis(random.between(5, 25))).await;
             continue;
         };
-        client.is_at("work");
+        client.is_at(Stage::Working);
         let killed = async {
             client.killed.notified().await;
             // Before what it does is dropped, and with it the connection.
@@ -127,7 +144,7 @@ pub(crate) async fn live(storm: Arc<Storm>, client: Arc<Client>, mut random: Ran
         };
         match outcome {
             Ok(()) => {
-                client.is_at("closing");
+                client.is_at(Stage::Closing);
                 holder.close();
                 if connection.close().await.is_err() {
                     holder.lose();
@@ -135,11 +152,14 @@ pub(crate) async fn live(storm: Arc<Storm>, client: Arc<Client>, mut random: Ran
             }
             Err(error) => {
                 if ledger.is_connected(&holder) {
-                    ledger.violation(format!("{} failed, and nobody had done anything to it: {error}", client.who));
+                    ledger.violation(format!(
+                        "{} failed, and nobody had done anything to it: {error}",
+                        client.who
+                    ));
                 }
                 holder.lose();
             }
         }
     }
-    client.is_at("its end");
+    client.is_at(Stage::Over);
 }

@@ -10,7 +10,7 @@ use corriere::core::{self, Connection, Delivery, Error, Session};
 use crate::clients::Role;
 use crate::ledger::{End, Fate, Holder, Ledger, Name, Sending, Taken, TransactionNumber};
 use crate::plan::ConsumerPlan;
-use crate::producers::{commit, send, unless_lacking_room};
+use crate::producers::{Sender, commit, unless_lacking_room};
 use crate::random::Random;
 use crate::storm::Storm;
 
@@ -31,6 +31,13 @@ pub(crate) struct Consumer {
 struct Receiving {
     consumer: core::Consumer,
     returning: Returning,
+}
+
+/// A transaction that is to be ended.
+struct Ending<'a> {
+    session: &'a Session,
+    holder: &'a Arc<Holder>,
+    transaction: TransactionNumber,
 }
 
 /// What was received and is not settled, by the consumer that received it.
@@ -60,7 +67,8 @@ impl Role for Consumer {
             }
             match (self.plan.mode, transaction) {
                 (Transacted, Some(transaction)) => {
-                    self.end_transaction(&session, &mut receiving, received, transaction).await?;
+                    let ending = Ending { session: &session, holder, transaction };
+                    self.end_transaction(&ending, &mut receiving, received).await?;
                 }
                 (Client, _) => self.acknowledge(&session, &mut receiving, received).await?,
                 (Individual, _) => self.acknowledge_each(&session, &mut receiving, received).await?,
@@ -143,16 +151,17 @@ impl Consumer {
 
     async fn end_transaction(
         &mut self,
-        session: &Session,
+        Ending { session, holder, transaction }: &Ending<'_>,
         receiving: &mut [Receiving],
         received: Vec<Received>,
-        transaction: TransactionNumber,
     ) -> Result<(), Error> {
+        let transaction = *transaction;
         let ledger = Arc::clone(&self.storm.ledger);
         if let Some(queue) = self.plan.onward {
             for _ in 0..self.random.between(0, received.len() as u64) {
                 let sending = Sending { queue, is_persistent: true, transaction: Some(transaction) };
-                let sent = send(&self.storm, session, self.producer, sending, &mut self.random).await;
+                let sender = Sender { storm: &self.storm, session, holder, producer: self.producer };
+                let sent = sender.send(sending, &mut self.random).await;
                 unless_lacking_room(sent)?;
             }
         }
@@ -205,10 +214,14 @@ impl Returning {
             ));
         };
         if count <= before {
-            ledger.violation(format!("{name} was given back by {} with count {before} and has {count}", holder.who));
+            ledger.violation(format!(
+                "{name} was given back by {} with count {before} and has {count}",
+                holder.who
+            ));
         }
         let earlier = self.expected.keys().find(|other| other.producer == name.producer && **other < name);
-        if let Some(earlier) = earlier.filter(|earlier| ledger.is_sure(**earlier) && ledger.is_sure(name)) {
+        if let Some(earlier) = earlier.filter(|earlier| ledger.has_place(**earlier) && ledger.has_place(name))
+        {
             ledger.violation(format!("{name} came back to {} before {earlier}, which is older", holder.who));
         }
     }

@@ -15,7 +15,7 @@ use corriere::templates::JsonConverter;
 use crate::clients::Client;
 use crate::ledger::{End, Fate, Holder, Ledger, Sending, Taken, TransactionNumber};
 use crate::plan::ContainerPlan;
-use crate::producers::send;
+use crate::producers::Sender;
 use crate::random::Random;
 use crate::storm::Storm;
 
@@ -100,7 +100,7 @@ impl Post {
     pub(crate) fn lose(&self) -> bool {
         let holders = std::mem::take(&mut self.state().current);
         holders.iter().for_each(|holder| holder.lose());
-        holders.iter().any(|holder| holder.life == self.ledger().life())
+        holders.iter().any(|holder| self.ledger().life() == Some(holder.life))
     }
 
     fn ledger(&self) -> &Ledger {
@@ -128,7 +128,9 @@ impl Post {
         if let (Some(queue), Some(_)) = (self.plan.onward, transaction) {
             for _ in 0..sends {
                 let sending = Sending { queue, is_persistent: true, transaction };
-                let sent = send(&self.storm, delivery.session(), self.producer, sending, &mut random).await;
+                let (session, producer) = (delivery.session(), self.producer);
+                let sender = Sender { storm: &self.storm, session, holder: &holder, producer };
+                let sent = sender.send(sending, &mut random).await;
                 if let Err(error) = sent {
                     self.ledger().end(&[taken], End::GivenBack);
                     return Err(error.into());
@@ -164,7 +166,8 @@ impl PostState {
         let connection = delivery.session().connection().id().clone();
         let current = &mut self.current;
         let holder = self.holders.entry(connection).or_insert_with(|| {
-            let holder = Arc::new(Holder::new(who.to_owned(), ledger.life()));
+            let life = ledger.life();
+            let holder = Arc::new(Holder::new(who.to_owned(), life.unwrap_or_default()));
             current.push(Arc::clone(&holder));
             holder
         });
@@ -187,7 +190,9 @@ impl DeliveryObserver for Post {
         match (end.kind, run.transaction) {
             (EndKind::Settled, Some(transaction)) => ledger.end_transaction(transaction, Fate::Committed),
             (EndKind::Settled, None) => ledger.end(&taken, End::Settled),
-            (EndKind::Redelivered, Some(transaction)) => ledger.end_transaction(transaction, Fate::RolledBack),
+            (EndKind::Redelivered, Some(transaction)) => {
+                ledger.end_transaction(transaction, Fate::RolledBack)
+            }
             (EndKind::Redelivered, None) => ledger.end(&taken, End::GivenBack),
             (EndKind::DeadLettered, transaction) => {
                 if let Some(transaction) = transaction {

@@ -156,8 +156,7 @@ fn consumers(random: &mut Random, transports: &[Transport]) -> Vec<ConsumerPlan>
 
 fn containers(random: &mut Random, transports: &[Transport]) -> Vec<ContainerPlan> {
     let container = |number: usize| {
-        let acknowledge =
-            [Acknowledge::Auto, Acknowledge::Client, Acknowledge::Transacted][number % 3];
+        let acknowledge = [Acknowledge::Auto, Acknowledge::Client, Acknowledge::Transacted][number % 3];
         ContainerPlan {
             transport: transports[number / 3 % transports.len()],
             acknowledge,
@@ -188,7 +187,8 @@ mod tests {
             let plan = Plan::new(seed, &BOTH);
             assert_eq!(plan.producers.len(), PRODUCERS);
             assert_eq!(plan.consumers.len() + plan.containers.len(), CONSUMERS);
-            for (mode, prefetch) in MODES.iter().flat_map(|mode| PREFETCHES.map(|prefetch| (*mode, prefetch))) {
+            for (mode, prefetch) in MODES.iter().flat_map(|mode| PREFETCHES.map(|prefetch| (*mode, prefetch)))
+            {
                 for transport in BOTH {
                     let is_it = |one: &ConsumerPlan| {
                         (one.mode, one.prefetch, one.transport) == (mode, prefetch, transport)

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use corriere::core::{
-    AcknowledgeMode, Connection, DeliveryMode, Error, Message, SendOptions, Session,
-};
+use corriere::core::{AcknowledgeMode, Connection, DeliveryMode, Error, Message, SendOptions, Session};
 
 use crate::clients::Role;
 use crate::ledger::{Fate, Holder, Sending, TransactionNumber, lacks_room};
@@ -33,7 +31,7 @@ pub(crate) fn unless_lacking_room(outcome: Result<(), Error>) -> Result<(), Erro
 }
 
 impl Role for Producer {
-    async fn work(&mut self, connection: &Connection, _: &Arc<Holder>) -> Result<(), Error> {
+    async fn work(&mut self, connection: &Connection, holder: &Arc<Holder>) -> Result<(), Error> {
         let is_transacted = self.plan.other_queue.is_some();
         let mode = if is_transacted { AcknowledgeMode::Transacted } else { AcknowledgeMode::Auto };
         let session = connection.create_session(mode).await?;
@@ -43,8 +41,8 @@ impl Role for Producer {
                 break;
             }
             match self.plan.other_queue {
-                None => self.send(&session, self.plan.queue, None).await?,
-                Some(other) => self.send_together(&session, other).await?,
+                None => self.send(&session, holder, self.plan.queue, None).await?,
+                Some(other) => self.send_together(&session, holder, other).await?,
             }
         }
         Ok(())
@@ -67,20 +65,27 @@ impl Producer {
     async fn send(
         &mut self,
         session: &Session,
+        holder: &Arc<Holder>,
         queue: usize,
         transaction: Option<TransactionNumber>,
     ) -> Result<(), Error> {
         let sending = Sending { queue, is_persistent: self.plan.is_persistent, transaction };
-        unless_lacking_room(send(&self.storm, session, self.number, sending, &mut self.random).await)
+        let sender = Sender { storm: &self.storm, session, holder, producer: self.number };
+        unless_lacking_room(sender.send(sending, &mut self.random).await)
     }
 
     /// Some messages to two queues, all of them or none.
-    async fn send_together(&mut self, session: &Session, other: usize) -> Result<(), Error> {
+    async fn send_together(
+        &mut self,
+        session: &Session,
+        holder: &Arc<Holder>,
+        other: usize,
+    ) -> Result<(), Error> {
         let ledger = Arc::clone(&self.storm.ledger);
         let transaction = ledger.begin();
         for number in 0..self.random.between(1, 6) {
             let queue = if number % 2 == 0 { self.plan.queue } else { other };
-            self.send(session, queue, Some(transaction)).await?;
+            self.send(session, holder, queue, Some(transaction)).await?;
         }
         if self.random.one_in(6) {
             session.rollback().await?;
@@ -91,24 +96,29 @@ impl Producer {
     }
 }
 
-/// Sends a message of this producer's.
-pub(crate) async fn send(
-    storm: &Storm,
-    session: &Session,
-    producer: usize,
-    sending: Sending,
-    random: &mut Random,
-) -> Result<(), Error> {
-    let name = storm.ledger.sending(producer, sending);
-    let size = if random.one_in(40) { 16 << 10 } else { random.between(0, 300) as usize };
-    let message = Message::text(format!("{} {} {}", name.producer, name.number, "x".repeat(size)));
-    let mode = if sending.is_persistent { DeliveryMode::Persistent } else { DeliveryMode::NonPersistent };
-    let options = SendOptions { delivery_mode: Some(mode), ..SendOptions::default() };
-    let outcome = session.send(storm.queue(sending.queue), &message, &options).await.map(drop);
-    if sending.transaction.is_none() {
-        storm.ledger.sent(name, outcome.as_ref().copied());
+/// Who sends, over which session.
+pub(crate) struct Sender<'a> {
+    pub(crate) storm: &'a Storm,
+    pub(crate) session: &'a Session,
+    pub(crate) holder: &'a Arc<Holder>,
+    pub(crate) producer: usize,
+}
+
+impl Sender<'_> {
+    /// Sends the producer's next message.
+    pub(crate) async fn send(&self, sending: Sending, random: &mut Random) -> Result<(), Error> {
+        let Self { storm, session, holder, producer } = self;
+        let name = storm.ledger.sending(*producer, holder, sending);
+        let size = if random.one_in(40) { 16 << 10 } else { random.between(0, 300) as usize };
+        let message = Message::text(format!("{} {} {}", name.producer, name.number, "x".repeat(size)));
+        let mode = if sending.is_persistent { DeliveryMode::Persistent } else { DeliveryMode::NonPersistent };
+        let options = SendOptions { delivery_mode: Some(mode), ..SendOptions::default() };
+        let outcome = session.send(storm.queue(sending.queue), &message, &options).await.map(drop);
+        if sending.transaction.is_none() {
+            storm.ledger.sent(name, outcome.as_ref().copied());
+        }
+        outcome
     }
-    outcome
 }
 
 /// Commits, and says whether it did or rolled back; an error is a commit in doubt.

@@ -9,7 +9,7 @@ use corriere::core::{AcknowledgeMode, Destination};
 use tokio::task::JoinSet;
 
 use crate::arena::{Arena, Ending};
-use crate::clients::{Client, live};
+use crate::clients::{Client, Stage, live};
 use crate::consumers::Consumer;
 use crate::containers::{self, Post};
 use crate::ledger::{Ledger, Summary};
@@ -68,7 +68,7 @@ impl Storm {
 pub(crate) async fn rage(arena: &Arc<Arena>, seed: u64, time: Duration) -> Summary {
     let plan = Plan::new(seed, arena.transports());
     let storm = Arc::new(Storm::new(&plan));
-    let crew = Crew::hire(&storm, arena, &plan).await;
+    let (crew, producers, consumers) = Crew::hire(&storm, arena, &plan).await;
     let ends = Instant::now() + time;
     let (restarts, kills, ()) = tokio::join!(
         restart(&storm, arena, Random::of(seed, 1), ends),
@@ -76,18 +76,10 @@ pub(crate) async fn rage(arena: &Arc<Arena>, seed: u64, time: Duration) -> Summa
         watch(&storm, arena, ends),
     );
     storm.is_producing.store(false, Ordering::SeqCst);
-    let busy = {
-        let clients = crew.clients.clone();
-        move || {
-            let busy = clients.iter().filter(|client| client.stage() != "its end");
-            busy.map(|client| format!("{}: {}", client.who(), client.stage())).collect::<Vec<_>>().join("\n")
-        }
-    };
-    let done = tokio::time::timeout(Duration::from_secs(40), crew.producers.join_all()).await;
-    if done.is_err() { panic!("{}", busy()); }
+    crew.join(producers, "the producers").await;
     rest(&storm, arena, "the storm").await;
     storm.is_consuming.store(false, Ordering::SeqCst);
-    in_time("the consumers", crew.consumers.join_all()).await;
+    crew.join(consumers, "the consumers").await;
     for (container, _) in &crew.containers {
         let report = in_time("a container", container.stop()).await;
         assert!(report.is_clean(), "{report:?}");
@@ -109,30 +101,25 @@ pub(crate) async fn rage(arena: &Arc<Arena>, seed: u64, time: Duration) -> Summa
 
 /// All who take part.
 struct Crew {
-    producers: JoinSet<()>,
-    consumers: JoinSet<()>,
     clients: Vec<Arc<Client>>,
     containers: Vec<(ListenerContainer, Arc<Post>)>,
     container_clients: Vec<Client>,
 }
 
 impl Crew {
-    async fn hire(storm: &Arc<Storm>, arena: &Arc<Arena>, plan: &Plan) -> Self {
-        let mut crew = Self {
-            producers: JoinSet::new(),
-            consumers: JoinSet::new(),
-            clients: Vec::new(),
-            containers: Vec::new(),
-            container_clients: Vec::new(),
-        };
+    /// With the tasks of the producers and of the consumers, as far as they are no containers.
+    async fn hire(storm: &Arc<Storm>, arena: &Arena, plan: &Plan) -> (Self, JoinSet<()>, JoinSet<()>) {
+        let (mut producers, mut consumers) = (JoinSet::new(), JoinSet::new());
+        let mut crew = Self { clients: Vec::new(), containers: Vec::new(), container_clients: Vec::new() };
         let mut streams = (10..).map(|number| Random::of(plan.seed, number));
         let mut random = || streams.next().unwrap();
         let mut number = 0;
         for plan in &plan.producers {
             let who = format!("producer {number} ({plan:?})");
             let client = Arc::new(Client::new(arena, who, plan.transport, false).await);
-            let producer = Producer { storm: Arc::clone(storm), number, plan: plan.clone(), random: random() };
-            crew.producers.spawn(live(Arc::clone(storm), Arc::clone(&client), random(), producer));
+            let producer =
+                Producer { storm: Arc::clone(storm), number, plan: plan.clone(), random: random() };
+            producers.spawn(live(Arc::clone(storm), Arc::clone(&client), random(), producer));
             crew.clients.push(client);
             number += 1;
         }
@@ -141,7 +128,7 @@ impl Crew {
             let client = Arc::new(Client::new(arena, who, plan.transport, plan.is_lone).await);
             let consumer =
                 Consumer { storm: Arc::clone(storm), producer: number, plan: plan.clone(), random: random() };
-            crew.consumers.spawn(live(Arc::clone(storm), Arc::clone(&client), random(), consumer));
+            consumers.spawn(live(Arc::clone(storm), Arc::clone(&client), random(), consumer));
             crew.clients.push(client);
             number += 1;
         }
@@ -152,7 +139,17 @@ impl Crew {
             crew.container_clients.push(client);
             number += 1;
         }
-        crew
+        (crew, producers, consumers)
+    }
+
+    /// Waits for the end of these tasks, and says who it is that does not end.
+    async fn join(&self, tasks: JoinSet<()>, what: &str) {
+        if tokio::time::timeout(HANG, tasks.join_all()).await.is_err() {
+            let busy = self.clients.iter().filter(|client| client.stage() != Stage::Over);
+            let busy: Vec<String> =
+                busy.map(|client| format!("{}: {:?}", client.who(), client.stage())).collect();
+            panic!("{what} do not end; these are still at it:\n{}", busy.join("\n"));
+        }
     }
 
     /// Kills one after the other until the time is over, and says how many.
@@ -176,12 +173,7 @@ impl Crew {
 }
 
 /// Ends the broker and starts it again until the time is over, in every way at least once.
-async fn restart(
-    storm: &Storm,
-    arena: &Arena,
-    mut random: Random,
-    ends: Instant,
-) -> Vec<Ending> {
+async fn restart(storm: &Storm, arena: &Arena, mut random: Random, ends: Instant) -> Vec<Ending> {
     let mut endings = Vec::new();
     let mut left = Vec::new();
     while Instant::now() < ends || !left.is_empty() || endings.is_empty() {
@@ -254,4 +246,3 @@ async fn in_time<F: Future>(what: &str, future: F) -> F::Output {
     let future = Box::pin(future);
     tokio::time::timeout(HANG, future).await.unwrap_or_else(|_| panic!("waited in vain for {what}"))
 }
-

@@ -86,7 +86,7 @@ impl Arena {
 fn check_conserved(standing: &[Standing], ledger: &Ledger) {
     for one in standing.iter().filter(|one| !one.is_conserved) {
         ledger.violation(format!(
-            "the counts of {} are not conserved in life {}: {}",
+            "the counts of {} are not conserved in life {:?}: {}",
             one.name,
             ledger.life(),
             one.counts

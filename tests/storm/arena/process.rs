@@ -56,6 +56,7 @@ impl Process {
         .await
         .unwrap();
         *program = start(self.directory.path(), &self.address).await;
+        ledger.turn();
     }
 }
 
@@ -99,14 +100,14 @@ impl Program {
 
     fn end(&mut self, ledger: &Ledger) {
         check_conserved(&self.standing(), ledger);
-        ledger.end_life();
+        ledger.turn();
         writeln!(self.questions, "stop").unwrap();
         let status: ExitStatus = self.child.wait().unwrap();
         assert!(status.success(), "{status}\n{}", self.log());
     }
 
     fn kill(&mut self, ledger: &Ledger) {
-        ledger.end_life();
+        ledger.turn();
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

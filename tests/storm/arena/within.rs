@@ -52,6 +52,7 @@ impl Within {
             Ending::PowerCut { seed } => life.break_off(Survival::PowerCut { seed }, ledger).await,
         };
         *life = Life::start(files, &self.address).await;
+        ledger.turn();
     }
 }
 
@@ -83,7 +84,7 @@ impl Life {
     /// In order; with what the next life finds.
     async fn end(&self, ledger: &Ledger) -> RecordedFiles {
         check_conserved(&standing::of(&self.broker), ledger);
-        ledger.end_life();
+        ledger.turn();
         self.acceptor.stop().await;
         self.stop_broker().await;
         self.files.survive(Survival::OnlySynced)
@@ -91,7 +92,7 @@ impl Life {
 
     /// Files first, so that nothing of this life changes what the next one finds.
     async fn break_off(&self, how: Survival, ledger: &Ledger) -> RecordedFiles {
-        ledger.end_life();
+        ledger.turn();
         let files = self.files.survive(how);
         // While clients still believe in it, it tells them what they wait for has failed.
         self.stop_broker().await;

@@ -23,15 +23,13 @@ impl Ledger {
             sent => format!("{sent:?}"),
         };
         let queue = &self.queues[entry.queue].name;
-        let mut lines =
-            vec![format!("    {:>8} {kind}, sent to {queue} in life {}: {sent}", entry.at, entry.life)];
+        let mut lines = vec![format!("    {:>8} {kind}, to {queue} by {}: {sent}", entry.at, entry.sender)];
         for taken in &entry.taken {
             let within = taken.transaction.map(|number| format!(" in {}", transaction(number)));
             lines.push(format!(
-                "    {:>8} to {} of life {}, count {}{}{}; {:?} at {}",
+                "    {:>8} to {}, count {}{}{}; {:?} at {}",
                 taken.at,
-                taken.holder.who,
-                taken.holder.life,
+                taken.holder,
                 taken.count,
                 if taken.is_void { ", parted from the broker" } else { "" },
                 within.unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! A client from its connecting to its end, as one who may have messages.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// A client while it has one connection.
@@ -40,5 +41,12 @@ impl Holder {
 
     pub(crate) fn is_lost(&self) -> bool {
         self.fate.load(Ordering::SeqCst) == LOST
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let fate = if self.is_lost() { ", lost" } else { "" };
+        write!(f, "{} in life {}{fate}", self.who, self.life)
     }
 }

@@ -93,9 +93,9 @@ impl Ledger {
         if entry.dead_letters == 1 && !has_end(End::DeadLettered) && !has_end(End::DeadLettering) {
             return Some("is among the dead letters although nobody sent it there");
         }
-        // Without a store it lives as long as the broker.
-        let may_vanish = !entry.is_persistent && entry.life != self.life();
-        if may_vanish {
+        // Without a store it lives as long as the broker, and on the wire as long as the connection.
+        let may_vanish = self.life() != Some(entry.sender.life) || entry.sender.is_lost();
+        if may_vanish && !entry.is_persistent {
             return None;
         }
         if entry.dead_letters == 0 && has_end(End::DeadLettered) && entry.is_persistent {
@@ -136,7 +136,7 @@ impl Ledger {
             // A send that was not answered has no place that anybody could know, and what a client took that was parted from the
             // broker by then is no delivery of the broker's that others could be held against.
             let Some(first) = entry.taken.first().filter(|first| !first.is_void) else { continue };
-            if !self.queues[entry.queue].is_lone || state.certainty(entry) != Certainty::Sent {
+            if !self.queues[entry.queue].is_lone || !state.has_place(name) {
                 continue;
             }
             match last.get(&(entry.queue, name.producer)) {

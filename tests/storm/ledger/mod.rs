@@ -117,7 +117,7 @@ struct Entry {
     queue: usize,
     is_persistent: bool,
     sent: Sent,
-    life: u64,
+    sender: Arc<Holder>,
     at: u64,
     taken: Vec<HandOver>,
     /// How often it was among the dead letters.
@@ -145,7 +145,7 @@ struct State {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     queues: Vec<Queue>,
-    /// How many lives of the broker have ended.
+    /// Twice the number of the broker's life, and one more between two of them.
     life: AtomicU64,
     state: Mutex<State>,
 }
@@ -153,22 +153,23 @@ pub(crate) struct Ledger {
 impl Ledger {
     pub(crate) fn new(queues: Vec<Queue>, producers: usize) -> Self {
         let state = State { messages: (0..producers).map(|_| Vec::new()).collect(), ..State::default() };
-        Self { queues, life: AtomicU64::new(1), state: Mutex::new(state) }
+        Self { queues, life: AtomicU64::new(2), state: Mutex::new(state) }
     }
 
-    /// The number of the broker's life. It rises before the life ends.
-    pub(crate) fn life(&self) -> u64 {
-        self.life.load(Ordering::SeqCst)
+    /// The number of the broker's life; `None` between two of them.
+    pub(crate) fn life(&self) -> Option<u64> {
+        let life = self.life.load(Ordering::SeqCst);
+        life.is_multiple_of(2).then_some(life / 2)
     }
 
-    /// To be called before a life of the broker ends, however it does.
-    pub(crate) fn end_life(&self) {
+    /// To be called before a life of the broker ends, however it does, and once the next has begun.
+    pub(crate) fn turn(&self) {
         self.life.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Whether its client and the broker have to do with each other still.
     pub(crate) fn is_connected(&self, holder: &Holder) -> bool {
-        holder.life == self.life() && holder.is_good()
+        self.life() == Some(holder.life) && holder.is_good()
     }
 
     pub(crate) fn violation(&self, text: String) {
@@ -176,22 +177,15 @@ impl Ledger {
     }
 
     /// A message of this producer's is about to be sent.
-    pub(crate) fn sending(&self, producer: usize, sending: Sending) -> Name {
+    pub(crate) fn sending(&self, producer: usize, sender: &Arc<Holder>, sending: Sending) -> Name {
         let Sending { queue, is_persistent, transaction } = sending;
-        let (life, mut state) = (self.life(), self.state());
+        let mut state = self.state();
         let at = state.next_event();
         let sent = transaction.map_or(Sent::Unanswered, Sent::Within);
         let messages = &mut state.messages[producer];
         let name = Name { producer, number: messages.len() };
-        messages.push(Entry {
-            queue,
-            is_persistent,
-            sent,
-            life,
-            at,
-            taken: Vec::new(),
-            dead_letters: 0,
-        });
+        let sender = Arc::clone(sender);
+        messages.push(Entry { queue, is_persistent, sent, sender, at, taken: Vec::new(), dead_letters: 0 });
         if let Some(TransactionNumber(number)) = transaction {
             state.transactions[number].sends.push(name);
         }
@@ -220,10 +214,9 @@ impl Ledger {
         let mut state = self.state();
         let at = state.next_event();
         let is_void = !self.is_connected(holder);
-        let life = self.life();
         let count = message.headers().delivery_count;
         let entry = state.entry(name);
-        let fault = if is_void { None } else { entry.fault_of_coming(holder, count, life) };
+        let fault = if is_void { None } else { entry.fault_of_coming(holder, count) };
         let index = entry.taken.len();
         let holder = Arc::clone(holder);
         entry.taken.push(HandOver { holder, count, is_void, end, transaction, at, ended_at: at });
@@ -282,13 +275,9 @@ impl Ledger {
         self.state().entry(Name::of(message)).dead_letters += 1;
     }
 
-    /// Whether the send of a message is confirmed, so that it has its place among those of its producer.
-    pub(crate) fn is_sure(&self, name: Name) -> bool {
-        let mut state = self.state();
-        match state.entry(name).sent {
-            Sent::Within(TransactionNumber(number)) => state.transactions[number].fate == Fate::Committed,
-            sent => sent == Sent::Confirmed,
-        }
+    /// Whether a message has its place among those of its producer for certain.
+    pub(crate) fn has_place(&self, name: Name) -> bool {
+        self.state().has_place(name)
     }
 
     fn note(&self, state: &mut State, name: Name, fault: &str) {
@@ -307,6 +296,16 @@ impl State {
         self.events
     }
 
+    /// Over `tcp:` the send of a message that is not persistent is confirmed when it is written, so that it may arrive when its
+    /// client is gone and there again.
+    fn has_place(&self, Name { producer, number }: Name) -> bool {
+        let entry = &self.messages[producer][number];
+        match entry.sent {
+            Sent::Within(TransactionNumber(number)) => self.transactions[number].fate == Fate::Committed,
+            sent => sent == Sent::Confirmed && (entry.is_persistent || !entry.sender.is_lost()),
+        }
+    }
+
     fn entry(&mut self, Name { producer, number }: Name) -> &mut Entry {
         &mut self.messages[producer][number]
     }
@@ -314,7 +313,7 @@ impl State {
 
 impl Entry {
     /// What is wrong with its coming to this client now.
-    fn fault_of_coming(&self, holder: &Arc<Holder>, count: u32, life: u64) -> Option<&'static str> {
+    fn fault_of_coming(&self, holder: &Arc<Holder>, count: u32) -> Option<&'static str> {
         if self.taken.iter().any(|taken| taken.end.is_final()) {
             return Some("came back after its end was confirmed");
         }
@@ -322,18 +321,16 @@ impl Entry {
             return Some("counts more deliveries than there were");
         }
         let last = self.taken.iter().rfind(|taken| !taken.is_void)?;
-        let same_life = last.holder.life == life;
+        let same_life = last.holder.life == holder.life;
         match last.end {
             End::Returned if same_life && !last.holder.is_lost() => {
                 Some("came back although the client that received it was not lost")
             }
-            End::Held if same_life && last.holder.is_good() => {
-                Some(if Arc::ptr_eq(&last.holder, holder) {
-                    "came to its client a second time although it was not given back"
-                } else {
-                    "is with two clients at once"
-                })
-            }
+            End::Held if same_life && last.holder.is_good() => Some(if Arc::ptr_eq(&last.holder, holder) {
+                "came to its client a second time although it was not given back"
+            } else {
+                "is with two clients at once"
+            }),
             _ => None,
         }
     }
