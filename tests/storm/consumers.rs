@@ -159,7 +159,8 @@ impl Consumer {
         let ledger = Arc::clone(&self.storm.ledger);
         if let Some(queue) = self.plan.onward {
             for _ in 0..self.random.between(0, received.len() as u64) {
-                let sending = Sending { queue, is_persistent: true, transaction: Some(transaction) };
+                let sending =
+                    Sending { queue, is_persistent: true, transaction: Some(transaction), is_in_line: true };
                 let sender = Sender { storm: &self.storm, session, holder, producer: self.producer };
                 let sent = sender.send(sending, &mut self.random).await;
                 unless_lacking_room(sent)?;
@@ -182,8 +183,9 @@ impl Consumer {
 fn give_back(ledger: &Ledger, receiving: &mut [Receiving], received: &[Received]) {
     let taken: Vec<Taken> = received.iter().map(|one| one.taken).collect();
     ledger.end(&taken, End::GivenBack);
-    for one in received {
-        receiving[one.by].returning.expect(one.taken.name, one.delivery.count());
+    for (by, one) in receiving.iter_mut().enumerate() {
+        let given_back = received.iter().filter(|received| received.by == by);
+        one.returning.begin(given_back.map(|received| (received.taken.name, received.delivery.count())));
     }
 }
 
@@ -195,8 +197,13 @@ struct Returning {
 }
 
 impl Returning {
-    fn expect(&mut self, name: Name, count: u32) {
-        self.expected.insert(name, count);
+    /// What was given back before and did not come again is not the consumer's any more: the broker takes back with this what was
+    /// not handed over.
+    fn begin(&mut self, given_back: impl Iterator<Item = (Name, u32)>) {
+        let given_back: BTreeMap<Name, u32> = given_back.collect();
+        if !given_back.is_empty() {
+            self.expected = given_back;
+        }
     }
 
     fn check(&mut self, ledger: &Ledger, holder: &Holder, taken: Taken, count: u32) {
@@ -204,25 +211,25 @@ impl Returning {
         if self.expected.is_empty() || taken.is_void {
             return;
         }
+        let mut waiting: Vec<Name> = self.expected.keys().copied().collect();
         let Some(before) = self.expected.remove(&name) else {
-            let waiting: Vec<String> = self.expected.keys().map(Name::to_string).collect();
             self.expected.clear();
-            return ledger.violation(format!(
-                "{name} came to {} before what it had given back: {}",
-                holder.who,
-                waiting.join(", ")
-            ));
+            return ledger.fault(
+                name,
+                &format!("came to {holder} before what that had given back"),
+                &waiting,
+            );
         };
         if count <= before {
-            ledger.violation(format!(
-                "{name} was given back by {} with count {before} and has {count}",
-                holder.who
-            ));
+            ledger.fault(
+                name,
+                &format!("was given back by {holder} with count {before} and has {count}"),
+                &[],
+            );
         }
-        let earlier = self.expected.keys().find(|other| other.producer == name.producer && **other < name);
-        if let Some(earlier) = earlier.filter(|earlier| ledger.has_place(**earlier) && ledger.has_place(name))
-        {
-            ledger.violation(format!("{name} came back to {} before {earlier}, which is older", holder.who));
+        waiting.retain(|other| other.producer == name.producer && *other < name && ledger.has_place(*other));
+        if !waiting.is_empty() && ledger.has_place(name) {
+            ledger.fault(name, &format!("came back to {holder} before what is older"), &waiting);
         }
     }
 }

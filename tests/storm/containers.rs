@@ -127,7 +127,8 @@ impl Post {
         };
         if let (Some(queue), Some(_)) = (self.plan.onward, transaction) {
             for _ in 0..sends {
-                let sending = Sending { queue, is_persistent: true, transaction };
+                let sending =
+                    Sending { queue, is_persistent: true, transaction, is_in_line: self.plan.workers == 1 };
                 let (session, producer) = (delivery.session(), self.producer);
                 let sender = Sender { storm: &self.storm, session, holder: &holder, producer };
                 let sent = sender.send(sending, &mut random).await;

@@ -69,7 +69,8 @@ impl Producer {
         queue: usize,
         transaction: Option<TransactionNumber>,
     ) -> Result<(), Error> {
-        let sending = Sending { queue, is_persistent: self.plan.is_persistent, transaction };
+        let sending =
+            Sending { queue, is_persistent: self.plan.is_persistent, transaction, is_in_line: true };
         let sender = Sender { storm: &self.storm, session, holder, producer: self.number };
         unless_lacking_room(sender.send(sending, &mut self.random).await)
     }

@@ -116,6 +116,7 @@ struct HandOver {
 struct Entry {
     queue: usize,
     is_persistent: bool,
+    is_in_line: bool,
     sent: Sent,
     sender: Arc<Holder>,
     at: u64,
@@ -130,6 +131,8 @@ pub(crate) struct Sending {
     pub(crate) queue: usize,
     pub(crate) is_persistent: bool,
     pub(crate) transaction: Option<TransactionNumber>,
+    /// Whether its producer sends one message after the other, so that they have an order.
+    pub(crate) is_in_line: bool,
 }
 
 #[derive(Debug, Default)]
@@ -176,16 +179,33 @@ impl Ledger {
         self.state().violations.push(text);
     }
 
+    /// Notes what is wrong with a message, with its history and those of others that it has to do with.
+    pub(crate) fn fault(&self, name: Name, fault: &str, others: &[Name]) {
+        let mut state = self.state();
+        let others = others.iter().map(|other| format!("\n  {other}\n{}", self.history(&state, *other)));
+        let text = format!("{name} {fault}:\n{}{}", self.history(&state, name), others.collect::<String>());
+        state.violations.push(text);
+    }
+
     /// A message of this producer's is about to be sent.
     pub(crate) fn sending(&self, producer: usize, sender: &Arc<Holder>, sending: Sending) -> Name {
-        let Sending { queue, is_persistent, transaction } = sending;
+        let Sending { queue, is_persistent, transaction, is_in_line } = sending;
         let mut state = self.state();
         let at = state.next_event();
         let sent = transaction.map_or(Sent::Unanswered, Sent::Within);
         let messages = &mut state.messages[producer];
         let name = Name { producer, number: messages.len() };
         let sender = Arc::clone(sender);
-        messages.push(Entry { queue, is_persistent, sent, sender, at, taken: Vec::new(), dead_letters: 0 });
+        messages.push(Entry {
+            queue,
+            is_persistent,
+            is_in_line,
+            sent,
+            sender,
+            at,
+            taken: Vec::new(),
+            dead_letters: 0,
+        });
         if let Some(TransactionNumber(number)) = transaction {
             state.transactions[number].sends.push(name);
         }
@@ -300,10 +320,11 @@ impl State {
     /// client is gone and there again.
     fn has_place(&self, Name { producer, number }: Name) -> bool {
         let entry = &self.messages[producer][number];
-        match entry.sent {
+        let is_certain = match entry.sent {
             Sent::Within(TransactionNumber(number)) => self.transactions[number].fate == Fate::Committed,
             sent => sent == Sent::Confirmed && (entry.is_persistent || !entry.sender.is_lost()),
-        }
+        };
+        entry.is_in_line && is_certain
     }
 
     fn entry(&mut self, Name { producer, number }: Name) -> &mut Entry {
