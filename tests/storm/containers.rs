@@ -181,18 +181,22 @@ impl DeliveryObserver for Post {
         let run = {
             let mut state = self.state();
             let is_it = |run: &Run| run.message_id == end.message_id && run.count == end.delivery_count;
-            // Of two runs of one delivery, before a connection was lost and after it, nobody can tell which one it is.
-            let count = state.runs.iter().filter(|run| is_it(run)).count();
             let Some(index) = state.runs.iter().position(is_it) else { return };
             let run = state.runs.remove(index);
-            if count == 1 { run } else { return }
+            // Of two runs of one delivery, before a connection was lost and after it, nobody can tell which one it is.
+            let others = state.runs.len();
+            state.runs.retain(|run| !is_it(run));
+            if state.runs.len() < others {
+                return;
+            }
+            run
         };
         let (ledger, taken) = (self.ledger(), [run.taken]);
         match (end.kind, run.transaction) {
             (EndKind::Settled, Some(transaction)) => ledger.end_transaction(transaction, Fate::Committed),
             (EndKind::Settled, None) => ledger.end(&taken, End::Settled),
             (EndKind::Redelivered, Some(transaction)) => {
-                ledger.end_transaction(transaction, Fate::RolledBack)
+                ledger.end_transaction(transaction, Fate::RolledBack);
             }
             (EndKind::Redelivered, None) => ledger.end(&taken, End::GivenBack),
             (EndKind::DeadLettered, transaction) => {

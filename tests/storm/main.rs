@@ -9,7 +9,7 @@
 //!   messages in the order of their sends (DESIGN, decision 5);
 //! - only what was handed over counts as a delivery, and the broker's counts are conserved in each of its lives.
 //!
-//! What a receive returned that acknowledges by itself (AUTO, DUPS_OK) is handled when it returns; nobody hears of its
+//! What a receive returned that acknowledges by itself (AUTO, DUPS-OK) is handled when it returns; nobody hears of its
 //! acknowledgement, so it may come back when its client or the broker was lost, and else not.
 //!
 //! There are two arenas. In [`arena::Process`] the broker is a process of its own, on a disk, killed with `kill -9`, and all
