@@ -12,7 +12,7 @@ use crate::arena::{Arena, Ending};
 use crate::clients::{Client, Stage, live};
 use crate::consumers::Consumer;
 use crate::containers::{self, Post};
-use crate::ledger::{Ledger, Summary};
+use crate::ledger::Ledger;
 use crate::plan::Plan;
 use crate::producers::Producer;
 use crate::random::Random;
@@ -65,7 +65,7 @@ impl Storm {
 }
 
 /// A storm of this seed for so long. Panics with all that was not as promised.
-pub(crate) async fn rage(arena: &Arc<Arena>, seed: u64, time: Duration) -> Summary {
+pub(crate) async fn rage(arena: &Arc<Arena>, seed: u64, time: Duration) {
     let plan = Plan::new(seed, arena.transports());
     let storm = Arc::new(Storm::new(&plan));
     let (crew, producers, consumers) = Crew::hire(&storm, arena, &plan).await;
@@ -95,8 +95,8 @@ pub(crate) async fn rage(arena: &Arc<Arena>, seed: u64, time: Duration) -> Summa
         violations[..violations.len().min(20)].join("\n\n")
     );
     let summary = storm.ledger.summary();
+    assert!(summary.sent > 0 && summary.settled > 0 && kills > 0, "seed {seed}: it was calm: {summary:?}");
     println!("seed {seed}: {kills} clients killed, the broker ended {restarts:?}; {summary:?}");
-    summary
 }
 
 /// All who take part.

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use corriere::core::{Error, Message};
 
 pub(crate) use holder::Holder;
-pub(crate) use judging::Summary;
 
 use crate::plan::Queue;
 
