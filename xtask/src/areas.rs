@@ -94,7 +94,7 @@ pub(crate) const AREAS: &[Area] = &[
     Area {
         name: "tests",
         what: "unit and integration tests (quick: few random cases, no test binary marked slow)",
-        full: 1_500,
+        full: 1_700,
         quick: Some(120),
         check: tests,
     },

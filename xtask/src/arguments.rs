@@ -86,9 +86,13 @@ fn parse_soak(arguments: &[String]) -> Result<Task, UsageError> {
     while let Some(option) = rest.next() {
         match option.as_str() {
             "--minutes" => plan.minutes = number("--minutes", rest.next())?,
+            "--storm-minutes" => plan.storm_minutes = number("--storm-minutes", rest.next())?,
             "--seed" => plan.seed = Some(number("--seed", rest.next())?),
             "--cases" => plan.cases = number("--cases", rest.next())?,
-            other => return Err(unknown_option("soak", other, &["--minutes", "--seed", "--cases"])),
+            other => {
+                let known = ["--minutes", "--storm-minutes", "--seed", "--cases"];
+                return Err(unknown_option("soak", other, &known));
+            }
         }
     }
     Ok(Task::Soak(plan))
@@ -126,9 +130,10 @@ pub(crate) fn help() -> String {
       Checks everything, or only the named areas, in the order below; stops at the first area that fails.
       --quick checks what fits in three minutes from a warm build (the areas marked q).
 
-  cargo xtask soak [--minutes N] [--seed S] [--cases N]
+  cargo xtask soak [--minutes N] [--storm-minutes N] [--seed S] [--cases N]
       Runs the random tests of message delivery, and of the store under crashes and errors of the disk, with many cases,
-      and kills the order pipeline many times, round after round, until the time is over.
+      and kills the order pipeline many times, round after round, until the time is over. Then it has clients storm at a broker that
+      is ended at random, for an hour unless told otherwise.
       Prints the seed of each round; the same seed and number of cases run the same histories again.
 
   cargo xtask bench [--only ROW] [--rounds N] [--seconds S] [--directory DIR] [--json FILE]
@@ -221,8 +226,11 @@ mod tests {
 
     #[test]
     fn soak_reads_its_options() {
-        match parse_line("soak --minutes 3 --seed 77 --cases 9").unwrap() {
-            Task::Soak(plan) => assert_eq!((plan.minutes, plan.seed, plan.cases), (3, Some(77), 9)),
+        match parse_line("soak --minutes 3 --storm-minutes 4 --seed 77 --cases 9").unwrap() {
+            Task::Soak(plan) => {
+                let Plan { minutes, storm_minutes, seed, cases } = plan;
+                assert_eq!((minutes, storm_minutes, seed, cases), (3, 4, Some(77), 9));
+            }
             other => panic!("not a soak task: {other:?}"),
         }
     }

@@ -1,4 +1,5 @@
-//! The random tests of message delivery and of the store, and of processes that are killed, for as long as one likes.
+//! The random tests of message delivery and of the store, and of processes that are killed, for as long as one likes, and a storm
+//! of clients behind them.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,25 +16,32 @@ const BINARIES: &[&str] =
 const KILLED: &[&str] = &["test", "-p", PACKAGE, "--test", "pipeline", "--", "--nocapture", "killed_again"];
 const KILLS: &str = "200";
 
+/// Clients and brokers that are ended at random. It takes its time in each of two arenas, by these.
+const STORM: &[&str] = &["test", "-p", PACKAGE, "--test", "storm", "--", "--nocapture"];
+const STORM_SECONDS: &str = "CORRIERE_STORM_SECONDS";
+const STORM_SEED: &str = "CORRIERE_STORM_SEED";
+const ARENAS: u64 = 2;
+
 /// What these two mean is said in the tests: how many histories each random test makes, and from which seed.
 pub(crate) const CASES: &str = "CORRIERE_CASES";
 const SEED: &str = "CORRIERE_SEED";
 
-/// How long, from which seed, and with how many cases in each round.
+/// How long, from which seed, and with how many cases in each round; and how long it storms then.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) minutes: u64,
+    pub(crate) storm_minutes: u64,
     pub(crate) seed: Option<u64>,
     pub(crate) cases: u64,
 }
 
 impl Default for Plan {
     fn default() -> Plan {
-        Plan { minutes: 10, seed: None, cases: 2_000 }
+        Plan { minutes: 10, storm_minutes: 60, seed: None, cases: 2_000 }
     }
 }
 
-/// Rounds until the time is over. A round that has begun is finished; the first that fails ends it all.
+/// Rounds until the time is over, and the storm. A round that has begun is finished; the first that fails ends it all.
 pub(crate) fn run(project: &Project, plan: &Plan) -> Result<(), Failure> {
     let first = plan.seed.unwrap_or_else(seed_from_clock);
     println!("soak: {} minutes from seed {first}", plan.minutes);
@@ -47,7 +55,7 @@ pub(crate) fn run(project: &Project, plan: &Plan) -> Result<(), Failure> {
         let round = round(project, seed, plan.cases);
         if round.is_err() {
             eprintln!(
-                "\nsoak: to run this round again: cargo xtask soak --minutes 0 --seed {seed} --cases {}",
+                "\nsoak: to run this round again: cargo xtask soak --minutes 0 --storm-minutes 0 --seed {seed} --cases {}",
                 plan.cases
             );
         }
@@ -55,7 +63,17 @@ pub(crate) fn run(project: &Project, plan: &Plan) -> Result<(), Failure> {
         rounds += 1;
     }
     println!("\nsoak: {rounds} rounds of {} cases passed in {} s", plan.cases, begin.elapsed().as_secs());
-    Ok(())
+    storm(project, first, plan.storm_minutes)
+}
+
+fn storm(project: &Project, seed: u64, minutes: u64) -> Result<(), Failure> {
+    let seconds = minutes.saturating_mul(60) / ARENAS;
+    if seconds == 0 {
+        return Ok(());
+    }
+    println!("\n==> storm, {minutes} minutes from seed {seed}");
+    let run = project.cargo(STORM).env(STORM_SEED, &seed.to_string());
+    run.env(STORM_SECONDS, &seconds.to_string()).check()
 }
 
 fn round(project: &Project, seed: u64, cases: u64) -> Result<(), Failure> {

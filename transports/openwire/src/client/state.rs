@@ -239,7 +239,8 @@ impl State {
         let is_closing = self.is_closing;
         let told = if is_closing { ProviderError::Lost } else { error };
         self.end = Some(told.clone());
-        self.outbox.close();
+        // With it goes who waits until something is written.
+        self.outbox.abandon();
         for (_, Waiting { confirmer, then, .. }) in std::mem::take(&mut self.waiting) {
             let Some(confirmer) = confirmer else { continue };
             // However it ends, it is closed.

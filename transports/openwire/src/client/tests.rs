@@ -336,6 +336,46 @@ async fn who_sends_stops_when_the_peer_agrees_to_nothing() {
 }
 
 #[tokio::test]
+async fn a_send_that_waits_to_be_written_is_told_that_the_connection_is_lost() {
+    let door = Door::open().await;
+    let (client, mut peer) = door.take_in(&Preferences::default()).await;
+    client.open_session(&mut peer).await;
+    let producer = corriere_core::ProducerId(3);
+    let opened = client.connection.submit(Command::OpenProducer {
+        producer,
+        session: SessionId(1),
+        identity: "p".into(),
+        destination: None,
+    });
+    let info = peer.next().await;
+    peer.done(&info).await;
+    opened.await.unwrap();
+    let send = |sequence, bytes: usize| {
+        let mut message = CoreMessage::bytes(vec![0; bytes]);
+        let headers = message.headers_mut();
+        headers.destination = Some(Destination::queue("q").unwrap());
+        headers.message_id = Some(CoreMessageId { producer: "p".into(), sequence });
+        headers.delivery_mode = corriere_core::DeliveryMode::NonPersistent;
+        let send = corriere_core::provider::SendMessage {
+            producer,
+            message: message.into(),
+            transaction: None,
+            deadline: None,
+        };
+        client.connection.submit(Command::Send(send))
+    };
+    // More than sockets take from a peer that does not read, so what comes behind it is not written.
+    let blocking = send(1, 32 << 20);
+    sleep(Duration::from_millis(50)).await;
+    let waiting = send(2, 1);
+    drop(peer);
+    let told = tokio::time::timeout(Duration::from_secs(120), async { (blocking.await, waiting.await) });
+    let (blocking, waiting) = told.await.expect("both are told");
+    assert_eq!((blocking.unwrap_err(), waiting.unwrap_err()), (ProviderError::Lost, ProviderError::Lost));
+    assert!(client.lost().is_some());
+}
+
+#[tokio::test]
 async fn a_consumer_that_a_peer_of_our_own_refuses_is_refused_and_not_waited_for() {
     let door = Door::open().await;
     let mut preferences = Preferences::default();

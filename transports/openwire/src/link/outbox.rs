@@ -56,6 +56,14 @@ impl<T> Outbox<T> {
         self.filled.notify_one();
     }
 
+    /// Takes nothing more, and drops what is in it: nobody writes it any more.
+    pub(crate) fn abandon(&self) {
+        self.close();
+        let abandoned = std::mem::take(&mut self.lock().waiting);
+        // Not under the lock, as whoever hears of it may call back.
+        drop(abandoned);
+    }
+
     /// Moves all that waits to `taken`, which is empty, once there is something; false once nothing will come any more.
     /// Dropping the future loses nothing.
     pub(crate) async fn take(&self, taken: &mut VecDeque<T>) -> bool {
