@@ -12,6 +12,7 @@ mod closing_from_inside;
 mod connection;
 mod dead_letters;
 mod documented;
+mod durable;
 mod expiry;
 mod handing_over;
 mod individual;
