@@ -44,7 +44,9 @@ impl Model {
             | Input::Tick
             | Input::Loaded { .. }
             | Input::StoreFull { .. }
-            | Input::StoreRoom => false,
+            | Input::StoreRoom
+            | Input::Manage { .. }
+            | Input::SetPrefetch { .. } => false,
         };
         if !only_sends {
             self.runs.clear();

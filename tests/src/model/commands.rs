@@ -45,6 +45,9 @@ impl Model {
             }
             Input::StoreRoom => self.room_is_back = true,
             Input::Tick => {}
+            Input::Manage { .. } | Input::SetPrefetch { .. } => {
+                panic!("the histories of this model have no operator; see `broker/tests/machine`")
+            }
         }
         self.open_store();
         self.disturb(input);
