@@ -8,7 +8,6 @@ use corriere::containers::{ContainerSettings, ListenerContainer};
 use corriere::listener::{Acknowledge, ListenerDef};
 use corriere::prelude::*;
 use corriere_core::client::ListenerFailure;
-use corriere_core::provider::Capability;
 use corriere_core::{AcknowledgeMode, Connection, Consumer, Destination, Session};
 use corriere_templates::JsonConverter;
 use tokio::sync::Semaphore;
@@ -98,20 +97,11 @@ fn every_combination_has_a_row_of_the_documented_table() {
 #[tokio::test]
 async fn each_row_of_the_documented_table_is_true() {
     for (case, documented) in rows() {
-        if case.destination == "durable" && !has_durable_subscriptions().await {
-            continue;
-        }
         let (told, asked) = told_and_asked(case).await;
         let fails = fails(case).await;
         let (dies, closes) = (comes_again(case, true).await, comes_again(case, false).await);
         assert_eq!(Cells { told, asked, fails, dies, closes }, documented, "{case:?}");
     }
-}
-
-/// What a broker without them says is tested where capabilities are.
-async fn has_durable_subscriptions() -> bool {
-    let broker = TestBroker::start();
-    broker.connect().await.capabilities().has(Capability::DurableSubscriptions)
 }
 
 /// What a handler sees and does.

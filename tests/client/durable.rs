@@ -69,7 +69,7 @@ async fn a_subscription_that_is_used_is_not_removed_and_goes_on() {
     let session = session(&broker, Transacted).await;
     let consumer = session.create_durable_consumer(&topic(), "audit").await.unwrap();
     let in_use = |error: Error| {
-        assert!(matches!(error, Error::Provider(ProviderError::SubscriptionInUse { .. })), "{error:?}")
+        assert!(matches!(error, Error::Provider(ProviderError::SubscriptionInUse { .. })), "{error:?}");
     };
     in_use(session.unsubscribe("audit").await.unwrap_err());
     broker.send_numbered(&topic(), 2).await;

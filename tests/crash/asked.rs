@@ -222,7 +222,7 @@ impl Kept {
             for operation in self.transactions.get(&name).into_iter().flatten() {
                 match operation {
                     StoreOperation::Append { stored, queue, .. } => {
-                        sends.push((Recipient::from(queue.clone()), *stored))
+                        sends.push((Recipient::from(queue.clone()), *stored));
                     }
                     StoreOperation::Remove { stored, .. } => acknowledged.push(*stored),
                     _ => {}

@@ -137,9 +137,8 @@ impl Durable {
                     transaction.sends.push((at, self.recovered(stored, &row)));
                     transaction.ids.push(Some(super::id_of(message)));
                 }
-                match operation {
-                    StoreOperation::Remove { stored, .. } => transaction.acknowledged.push(*stored),
-                    _ => {}
+                if let StoreOperation::Remove { stored, .. } = operation {
+                    transaction.acknowledged.push(*stored);
                 }
             }
             recovered.prepared.push(transaction);

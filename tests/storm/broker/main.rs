@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .listeners([])
         .start()
         .await?;
-    let broker = app.broker().ok_or("there is no broker")?.clone();
+    let broker = app.broker()?.clone();
     println!("{}", app.listen_urls().concat());
     let mut asked = questions();
     let failed = broker.failed();
