@@ -9,8 +9,8 @@ use crate::destination::{Destination, DestinationError, DestinationKind};
 /// A name of queues, or of topics, in which `*` stands for one element between dots and `>`, at the end, for all further ones,
 /// also for none: `orders.>` fits `orders`, too (ActiveMQ's wildcards).
 ///
-/// Of two that fit the same name the more specific one is, at the first element in which they differ, the one with a name there,
-/// then the one that ends, then the one with `*`, then the one with `>`.
+/// Of two that fit the same name the more specific one has, at the first element in which they differ, a name where the other has
+/// a wildcard, its end where the other has `>`, or `*` where the other has `>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DestinationPattern {
     kind: DestinationKind,

@@ -140,7 +140,7 @@ impl RedeliveryPolicy {
     }
 }
 
-/// A number from 0 up to 1 that depends on both numbers and on nothing else (`SplitMix64`).
+/// A number from 0 up to 1 that depends on both numbers and on nothing else, by the `SplitMix64` generator.
 fn fraction_of(seed: u64, count: u32) -> f64 {
     let mut mixed = seed.wrapping_add(u64::from(count).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

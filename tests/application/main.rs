@@ -11,6 +11,7 @@ mod keeping;
 mod life;
 mod listeners;
 mod listening;
+mod operating;
 mod reaching;
 mod shutdown;
 mod stopping;

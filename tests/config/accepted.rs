@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use corriere::config::{DeadLetterKind, Origin, Preset};
-use corriere::core::{DeliveryMode, Destination, Priority, RedeliveryPolicy};
+use corriere::core::{
+    DeliveryMode, Destination, DestinationPattern, Priority, RedeliveryOverrides, RedeliveryPolicy,
+};
 use corriere::listener::{Acknowledge, Concurrency};
 use corriere::templates::ReceiveTimeout;
 
@@ -24,12 +26,23 @@ fn every_table_and_key_is_read() {
         dead_letters = "shared"
         dead_letter_non_persistent = true
 
+        [broker.policies.orders]
+        queue = "shop.orders.>"
+        prefetch = 5
+        dead_letters = "discard"
+        dead_letter_non_persistent = false
+        redelivery = { maximum_redeliveries = -1, jitter_percent = 0 }
+
+        [broker.policies.prices]
+        topic = "shop.*.prices"
+
         [broker.redelivery]
         maximum_redeliveries = -1
         initial_delay = "200ms"
         delay = "1s"
         back_off = 2
         maximum_delay = "1m"
+        jitter_percent = 15
         non_blocking = true
 
         [connection_factories.main]
@@ -114,6 +127,21 @@ fn every_table_and_key_is_read() {
         }
     );
 
+    let [orders, prices] = &broker.policies[..] else { panic!("{:?}", broker.policies) };
+    assert_eq!(orders.pattern, DestinationPattern::queue("shop.orders.>").unwrap());
+    assert_eq!((orders.prefetch, orders.dead_letters), (Some(5), Some(DeadLetterKind::Discard)));
+    assert_eq!(orders.dead_letter_non_persistent, Some(false));
+    assert_eq!(
+        orders.redelivery,
+        RedeliveryOverrides {
+            maximum_redeliveries: Some(None),
+            jitter_percent: Some(0),
+            ..RedeliveryOverrides::default()
+        }
+    );
+    assert_eq!(prices.pattern, DestinationPattern::topic("shop.*.prices").unwrap());
+    assert_eq!((prices.prefetch, &prices.redelivery), (None, &RedeliveryOverrides::default()));
+
     let main = configuration.connection_factories.get("main").unwrap();
     assert_eq!(main.user.as_ref().unwrap().value, "clerk");
     assert_eq!(main.password.as_ref().unwrap().value, "geheim");
@@ -140,7 +168,7 @@ fn every_table_and_key_is_read() {
     assert_eq!(factory.place.key(), "templates.order_template.connection_factory");
     assert_eq!(
         *factory.place.origin(),
-        Origin::File { name: "config.toml".to_owned(), position: Some((36, 30)) }
+        Origin::File { name: "config.toml".to_owned(), position: Some((47, 30)) }
     );
 
     let container = configuration.listener_containers.get("default").unwrap();

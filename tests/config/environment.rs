@@ -255,3 +255,28 @@ fn a_variable_with_one_underscore_changes_and_breaks_nothing() {
         read(&[("CORRIERE_BROKER_NAME", "other"), ("CORRIERE_PORT_61616_TCP", "tcp://10.0.0.1:61616")]);
     assert_eq!(configuration.broker.unwrap().name, "local");
 }
+
+#[test]
+fn a_key_of_a_policy_is_set_by_the_name_that_the_file_gives_it() {
+    let file = "[broker.policies.fast_orders]\nqueue = \"orders.>\"\n";
+    let document = |variable: &str| {
+        let document = Document::from_text("config.toml", file).unwrap();
+        document.with_environment([(variable, "7")])
+    };
+    let read = document("CORRIERE__BROKER__POLICIES__FAST_ORDERS__PREFETCH").read(&[]).unwrap();
+    assert_eq!(read.broker.unwrap().policies[0].prefetch, Some(7));
+    let inner =
+        document("CORRIERE__BROKER__POLICIES__FAST_ORDERS__REDELIVERY__MAXIMUM_REDELIVERIES").read(&[]);
+    assert_eq!(inner.unwrap().broker.unwrap().policies[0].redelivery.maximum_redeliveries, Some(Some(7)));
+    for (variable, expected) in [
+        (
+            "CORRIERE__BROKER__POLICIES__FAST_ORDRES__PREFETCH",
+            "did you mean `CORRIERE__BROKER__POLICIES__FAST_ORDERS__PREFETCH`?",
+        ),
+        ("CORRIERE__BROKER__POLICIES", "`broker.policies` needs a name and a key behind it"),
+        ("CORRIERE__BROKER__POLICIES__FAST_ORDERS", "`broker.policies` needs a name and a key behind it"),
+    ] {
+        let error = document(variable).read(&[]).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
+use corriere_broker::all;
 use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
 use corriere_core::provider::ProviderError;
 use corriere_core::{Destination, Error, Message, SendOptions, Session};
@@ -228,5 +229,32 @@ async fn one_send_that_found_no_room_makes_the_commit_a_rollback() {
     within(session.send(&to, &Message::text("m1.small"), &SendOptions::default())).await.unwrap();
     within(session.commit()).await.unwrap();
     assert_eq!((drain(&broker, &from).await, drain(&broker, &to).await), (vec![], names(1)));
+    broker.stop();
+}
+
+#[tokio::test]
+async fn what_an_operator_has_no_room_for_is_counted_and_a_purge_makes_room() {
+    let home = small();
+    let (q, away) = (queue("q"), queue("away"));
+    let broker = home.start();
+    let sent = fill(&home, &broker, &q).await as u64;
+    let operated = broker.broker.queue("q").unwrap();
+    let mut copies = 0;
+    for round in 1.. {
+        let copied = within(operated.copy_to(&away, all)).await.unwrap();
+        assert_eq!((copied.matched, copied.done + copied.no_room), (sent, sent), "{copied:?}");
+        copies += copied.done;
+        if copied.no_room > 0 {
+            break;
+        }
+        assert!(round < 100, "the store has no limit");
+    }
+    assert_eq!((broker.counts(&q).pending, broker.counts(&away).pending), (sent, copies));
+    assert_eq!(within(operated.purge(all)).await.unwrap().done, sent);
+    if copies > 0 {
+        assert_eq!(within(broker.broker.queue("away").unwrap().purge(all)).await.unwrap().done, copies);
+    }
+    send_at_last(&broker.session(Auto).await, &q, "later").await;
+    assert_eq!(drain(&broker, &q).await, ["later"]);
     broker.stop();
 }

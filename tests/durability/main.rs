@@ -16,6 +16,7 @@ mod large_bodies;
 mod long_backlog;
 mod long_transactions;
 mod lost_checkpoint;
+mod managing;
 mod order;
 mod places;
 mod redelivery;

@@ -105,7 +105,7 @@ impl Machine {
             return;
         };
         // Nothing leaves for a copy, so that it needs room as what is sent does.
-        if is_copy && !self.has_room_for(message.size() as u64) {
+        if is_copy && (self.store_room.is_full() || !self.has_room_for(message.size() as u64)) {
             self.note(ticket, |outcome| outcome.no_room += 1);
             return;
         }

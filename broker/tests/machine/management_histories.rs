@@ -16,7 +16,7 @@ const TIME: Duration = Duration::from_secs(5);
 const STEPS: u64 = 150;
 const QUEUES: [&str; 5] = ["orders", "returns", "away", "DLQ.orders", "DLQ.returns"];
 
-/// A source of numbers that is the same for the same seed (SplitMix64).
+/// A source of numbers that is the same for the same seed, by the `SplitMix64` generator.
 struct Dice(u64);
 
 impl Dice {
