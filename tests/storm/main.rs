@@ -6,7 +6,7 @@
 //! - nothing came back after an acknowledgement that was confirmed, or a commit;
 //! - a commit that was not answered was carried out whole or not at all, and what nobody asked to commit not at all;
 //! - what a consumer gave back came to it first and in the old order, and a queue with one consumer gave it each producer's
-//!   messages in the order of their sends (DESIGN, decision 5);
+//!   messages in the order of their sends;
 //! - only what was handed over counts as a delivery, and the broker's counts are conserved in each of its lives.
 //!
 //! What a receive returned that acknowledges by itself (AUTO, DUPS-OK) is handled when it returns; nobody hears of its

@@ -115,7 +115,7 @@ impl Connector {
             connection.on_slow_consumer(move |slow| {
                 let SlowConsumer { destination, unacknowledged, .. } = slow.clone();
                 observer.slow(&SlowListener { listener, destination, unacknowledged });
-            });
+            })?;
         }
         connection.start()?;
         Ok(connection)

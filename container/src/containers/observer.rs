@@ -12,7 +12,7 @@ pub trait DeliveryObserver: Debug + Send + Sync {
     fn ended(&self, end: &DeliveryEnd);
 
     /// A worker gets nothing more, as it has acknowledged none of what its window lets through while more waits for it. Told
-    /// once, until it has had room again. Called on the broker's or the connection's thread, so it must neither block nor wait.
+    /// once, until it has had room again. Called on a task of its connection's own.
     fn slow(&self, slow: &SlowListener) {
         let _ = slow;
     }

@@ -1,7 +1,7 @@
 //! Where deliveries wait for their consumers: the connection's sink and one buffer per consumer.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use tokio::sync::Notify;
@@ -92,9 +92,8 @@ impl DeliverySink for Sink {
             }
             Event::WindowChanged { subscription, prefetch } => {
                 let buffers = self.buffers.read().unwrap_or_else(PoisonError::into_inner);
-                // One that pulls has no window.
-                if let Some(buffer) = buffers.get(&subscription).filter(|buffer| buffer.prefetch() > 0) {
-                    buffer.set_prefetch(prefetch.max(1));
+                if let Some(buffer) = buffers.get(&subscription) {
+                    buffer.adopt_prefetch(prefetch);
                 }
             }
             Event::SlowConsumer { destination, unacknowledged, .. } => {
@@ -102,7 +101,7 @@ impl DeliverySink for Sink {
                     %destination, unacknowledged,
                     "a consumer gets nothing more until messages that it has are acknowledged"
                 );
-                self.slow_consumers.tell(&SlowConsumer { destination, unacknowledged });
+                self.slow_consumers.tell(SlowConsumer { destination, unacknowledged });
             }
             Event::DestinationChanged { .. } => {}
         }
@@ -112,11 +111,15 @@ impl DeliverySink for Sink {
 /// What one consumer was sent and has not handed over yet.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
-    /// How many messages may be sent ahead to it; 0 for one that grants its credit by itself.
-    prefetch: AtomicU32,
+    /// How many messages may be sent ahead to it; 0 for one that grants its credit by itself. Beside it, [`CHOSEN`].
+    prefetch: AtomicU64,
     state: Mutex<BufferState>,
     changed: Notify,
 }
+
+/// Set where the application has chosen the prefetch of a consumer at run time. What the provider says of it after that is
+/// older than the choice.
+const CHOSEN: u64 = 1 << 32;
 
 #[derive(Debug, Default)]
 struct BufferState {
@@ -136,17 +139,28 @@ pub(super) enum End {
 
 impl Buffer {
     pub(super) fn new(prefetch: u32) -> Self {
-        Self { prefetch: AtomicU32::new(prefetch), ..Self::default() }
+        Self { prefetch: AtomicU64::new(prefetch.into()), ..Self::default() }
     }
 
     pub(super) fn prefetch(&self) -> u32 {
-        self.prefetch.load(Ordering::Acquire)
+        u32::try_from(self.prefetch.load(Ordering::Acquire) & !CHOSEN).unwrap_or(u32::MAX)
     }
 
-    /// Takes another prefetch. Whoever waits is woken: what was put off until so many were there may be due now.
-    pub(super) fn set_prefetch(&self, prefetch: u32) {
-        self.prefetch.store(prefetch, Ordering::Release);
+    /// Takes the prefetch that the application has chosen. Whoever waits is woken: what was put off until so many were there may
+    /// be due now.
+    pub(super) fn choose_prefetch(&self, prefetch: u32) {
+        self.prefetch.store(u64::from(prefetch) | CHOSEN, Ordering::Release);
         self.wake_all();
+    }
+
+    /// Takes the prefetch that the provider gives it, unless the application has chosen one, or it pulls.
+    fn adopt_prefetch(&self, prefetch: u32) {
+        let adopted = self.prefetch.fetch_update(Ordering::AcqRel, Ordering::Acquire, |known| {
+            (known > 0 && known & CHOSEN == 0).then(|| prefetch.max(1).into())
+        });
+        if adopted.is_ok() {
+            self.wake_all();
+        }
     }
 
     /// Takes a delivery; true when it is the only one, of which somebody has to be told. Whoever waits beside it is told by

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
+
 use super::buffer::{Sink, lock};
 use super::session::SessionInner;
 use super::{AcknowledgeMode, ConnectionFactory, Session, SlowConsumer};
@@ -127,9 +129,21 @@ impl Connection {
 
     /// Calls `hook` for each consumer of this connection that stands still by its own doing: all that its window lets through
     /// was handed to it, it has acknowledged none of that, and more waits. Once, until the consumer has had room again. It
-    /// is called on the provider's thread, so it must neither block nor wait; another hook takes its place.
-    pub fn on_slow_consumer(&self, hook: impl Fn(&SlowConsumer) + Send + Sync + 'static) {
-        self.inner.sink.slow_consumers().set(hook);
+    /// is called on a task of its own, for one consumer after the other; while it is at work 64 wait, and more are only in the
+    /// log. Another hook takes its place.
+    ///
+    /// # Errors
+    /// [`Error::IllegalState`] outside a tokio runtime.
+    pub fn on_slow_consumer(
+        &self,
+        hook: impl Fn(&SlowConsumer) + Send + Sync + 'static,
+    ) -> Result<(), Error> {
+        let runtime = Handle::try_current().map_err(|_| Error::IllegalState {
+            operation: "on_slow_consumer",
+            reason: "there is no tokio runtime here to call it in".to_owned(),
+        })?;
+        self.inner.sink.slow_consumers().set(&runtime, hook);
+        Ok(())
     }
 
     /// Makes a session. Dropping the future leaves none behind.

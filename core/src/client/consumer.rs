@@ -151,7 +151,8 @@ impl Consumer {
     ///
     /// So in CLIENT and INDIVIDUAL. In AUTO and `DUPS_OK`, where a message is acknowledged without the application's doing, it
     /// tells the provider of acknowledgements that were put off. In a transacted session it does nothing, as the commit
-    /// acknowledges. It has taken effect when this returns; dropping the future, once it was polled, does not withdraw it.
+    /// acknowledges. In CLIENT and INDIVIDUAL it has taken effect when this returns; dropping the future, once it was polled,
+    /// does not withdraw it.
     ///
     /// # Errors
     /// [`Error::IllegalState`] when closed; what a closed consumer received is [`Session::acknowledge`]'s.

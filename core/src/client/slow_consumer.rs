@@ -1,8 +1,12 @@
 //! Word of consumers that stand still by their own doing.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Mutex;
 
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{Sender, channel};
+
+use super::buffer::lock;
 use crate::destination::Destination;
 use crate::panic::caught;
 
@@ -16,24 +20,32 @@ pub struct SlowConsumer {
     pub unacknowledged: u64,
 }
 
-type Hook = dyn Fn(&SlowConsumer) + Send + Sync;
+/// How many are told of later while the hook is at work; more are in the log only.
+const WAITING: usize = 64;
 
 /// Who wants to know of them.
 #[derive(Default)]
-pub(super) struct SlowConsumers(RwLock<Option<Arc<Hook>>>);
+pub(super) struct SlowConsumers(Mutex<Option<Sender<SlowConsumer>>>);
 
 impl SlowConsumers {
-    pub(super) fn set(&self, hook: impl Fn(&SlowConsumer) + Send + Sync + 'static) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(hook));
+    /// Calls `hook` on a task of its own, which ends when this is dropped or another hook is set: whoever brings the word may
+    /// hold locks that the hook would want.
+    pub(super) fn set(&self, runtime: &Handle, hook: impl Fn(&SlowConsumer) + Send + Sync + 'static) {
+        let (sender, mut told) = channel(WAITING);
+        runtime.spawn(async move {
+            while let Some(consumer) = told.recv().await {
+                if let Err(panic) = caught(|| hook(&consumer)) {
+                    tracing::error!(panic, "what is told of slow consumers panicked");
+                }
+            }
+        });
+        *lock(&self.0) = Some(sender);
     }
 
-    pub(super) fn tell(&self, consumer: &SlowConsumer) {
-        let hook = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        // It runs on the provider's thread, which a panic of the application's must not end.
-        if let Some(hook) = hook
-            && let Err(panic) = caught(|| hook(consumer))
-        {
-            tracing::error!(panic, "what is told of slow consumers panicked");
+    pub(super) fn tell(&self, consumer: SlowConsumer) {
+        if let Some(hook) = &*lock(&self.0) {
+            // Neither a hook that is behind nor one whose runtime is gone is waited for.
+            drop(hook.try_send(consumer));
         }
     }
 }
@@ -46,15 +58,13 @@ impl fmt::Debug for SlowConsumers {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
-
     use super::super::buffer::Sink;
     use super::*;
     use crate::id::SubscriptionId;
     use crate::provider::{DeliverySink, Event};
 
-    #[test]
-    fn a_hook_is_told_of_slow_consumers_and_what_it_panics_with_ends_with_it() {
+    #[tokio::test]
+    async fn a_hook_is_told_of_slow_consumers_beside_who_brings_the_word_and_may_panic() {
         let sink = Sink::default();
         let destination = Destination::queue("q").unwrap();
         let slow = |unacknowledged| Event::SlowConsumer {
@@ -63,16 +73,20 @@ mod tests {
             unacknowledged,
         };
         sink.notify(slow(1));
-        let told: Arc<Mutex<Vec<SlowConsumer>>> = Arc::default();
-        let hook = Arc::clone(&told);
-        sink.slow_consumers().set(move |consumer| {
-            hook.lock().unwrap().push(consumer.clone());
+        let (hook, mut told) = channel(WAITING);
+        sink.slow_consumers().set(&Handle::current(), move |consumer| {
+            hook.try_send(consumer.clone()).unwrap();
             assert!(consumer.unacknowledged < 3, "the hook panics");
         });
         for unacknowledged in 2..=4 {
             sink.notify(slow(unacknowledged));
         }
-        let of = |unacknowledged| SlowConsumer { destination: destination.clone(), unacknowledged };
-        assert_eq!(*told.lock().unwrap(), [of(2), of(3), of(4)]);
+        assert!(told.try_recv().is_err(), "it runs on a task of its own");
+        for unacknowledged in 2..=4 {
+            let of = SlowConsumer { destination: destination.clone(), unacknowledged };
+            assert_eq!(told.recv().await, Some(of));
+        }
+        drop(sink);
+        assert_eq!(told.recv().await, None, "the task ends with the connection");
     }
 }

@@ -253,7 +253,7 @@ impl Planner<'_> {
         let Some(client_id) = client_id.map(|said| said.value).or_else(of_factory) else {
             let (id, factory) = (listener.id, &factory.name);
             let expected = format!(
-                "a client id for it: `client_id` beside it, in `[listeners.{id}]` or in `[connection_factories.{factory}]`"
+                "a client id for it: `client_id` beside it or in `[listeners.{id}]`; the one of `[connection_factories.{factory}]` is for a factory with a single connection"
             );
             self.refuse(&name, &expected);
             return None;
@@ -261,8 +261,8 @@ impl Planner<'_> {
         is_right.then_some(Some(Durable { name: name.value, client_id }))
     }
 
-    /// Refuses listeners with durable subscriptions that would have to share a client id, which only one connection can have:
-    /// each has a connection of its own.
+    /// Refuses a listener with a durable subscription that would have to share its client id with another listener: each has a
+    /// connection of its own, and only one connection can have a client id.
     pub(super) fn check_client_ids(&mut self, listeners: &[PlannedListener]) {
         let client_of = |listener: &PlannedListener| {
             let factory = &listener.settings.factory;
@@ -273,9 +273,12 @@ impl Planner<'_> {
             else {
                 continue;
             };
-            let Some(other) = listeners[..index].iter().find(|other| {
-                other.settings.subscription.is_some() && client_of(other).as_ref() == Some(&client)
-            }) else {
+            // Of two durable ones the second is told.
+            let others = listeners.iter().enumerate().filter(|(place, other)| {
+                *place < index || (*place > index && other.settings.subscription.is_none())
+            });
+            let mut others = others.map(|(_, other)| other);
+            let Some(other) = others.find(|other| client_of(other).as_ref() == Some(&client)) else {
                 continue;
             };
             let id = listener.listener.id;

@@ -55,7 +55,11 @@ impl SessionInner {
         if handed_over.unsettled.is_empty() {
             state.unsettled.remove(&subscription);
         }
-        self.put_off(subscription, handed_over, number);
+        let is_told = self.put_off(subscription, handed_over, number);
+        // A receive that waits already told all that there was when it began to.
+        if !is_told && handed_over.unsettled.is_empty() && handed_over.is_idle() {
+            self.tell_idle(subscription, handed_over);
+        }
         true
     }
 
@@ -128,7 +132,13 @@ impl Timer {
         subscription: SubscriptionId,
     ) -> Option<Self> {
         let (clock, session) = (session.connection.clock().clone(), Arc::downgrade(session));
-        let task = Handle::try_current().ok()?.spawn(async move {
+        let Ok(runtime) = Handle::try_current() else {
+            tracing::warn!(
+                "a consumer was made outside a tokio runtime, so nothing keeps `jms.optimizedAckScheduledAckInterval`"
+            );
+            return None;
+        };
+        let task = runtime.spawn(async move {
             loop {
                 clock.sleep(interval).await;
                 let Some(session) = session.upgrade() else { return };

@@ -50,6 +50,11 @@ impl HandedOver {
         self.timing.lazily(self.buffer.prefetch()).filter(|_| self.is_open)
     }
 
+    /// Whether nothing waits for the consumer.
+    pub(super) fn is_idle(&self) -> bool {
+        self.buffer.len() == 0
+    }
+
     /// Hands over nothing more.
     pub(super) fn end(&self) {
         self.buffer.end(End::Closed);
@@ -291,8 +296,9 @@ impl SessionInner {
         let Some(handed_over) = state.subscriptions.get_mut(&subscription) else {
             return Receipt::ready(Err(ProviderError::Unknown { what: format!("{subscription:?}") }));
         };
-        handed_over.buffer.set_prefetch(prefetch);
+        handed_over.buffer.choose_prefetch(prefetch);
         // What was put off until there were more of it may be enough to fill a smaller window.
+        drop(self.tell_of(subscription, handed_over));
         self.make_room(subscription, handed_over);
         let extension = handed_over.timing.extension(prefetch);
         self.connection.submit(Command::ChangeWindow { subscription, prefetch, extension })

@@ -160,7 +160,11 @@ impl Connection {
         if is_there {
             self.deliveries.open(subscription);
         } else {
-            self.consumers.remove(&(consumer.session_id, consumer.value));
+            // By now the peer may have opened another one under this id.
+            let id = (consumer.session_id, consumer.value);
+            if self.consumers.get(&id) == Some(&subscription) {
+                self.consumers.remove(&id);
+            }
             self.deliveries.lock().consumers.remove(&subscription);
         }
     }

@@ -70,8 +70,10 @@ impl State {
             }
             _ if control.stop || control.start || control.flush || !subscription.has_window => {}
             Ok(prefetch) if prefetch > 0 => {
-                if let Flow::Window { prefetch: known, .. } = &mut subscription.flow {
+                if let Flow::Window { prefetch: known, extension } = &mut subscription.flow {
                     *known = prefetch;
+                    // What is bounded is so by half of the prefetch; 0 is no extension at all.
+                    *extension = extension.map(|old| old.min(1) * prefetch.div_ceil(2));
                 }
                 self.effects.events.push(Event::WindowChanged { subscription: id, prefetch });
                 self.attend(id);
