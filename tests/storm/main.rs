@@ -17,8 +17,8 @@
 //! files are recorded, so that the power can be cut.
 //!
 //! `CORRIERE_STORM_SEED` is the seed, which is printed; the same seed makes the same plan, not the same history.
-//! `CORRIERE_STORM_SECONDS` is how long each arena storms, one minute by default: storms of a minute, one after the other on
-//! the same directory.
+//! `CORRIERE_STORM_SECONDS` is how long each arena storms, half a minute by default: storms of half a minute, one after the other
+//! on the same directory.
 
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
 
@@ -42,8 +42,8 @@ use tokio::sync::Mutex;
 use arena::{Arena, Process, Within};
 use random::Random;
 
-/// How long a storm takes by itself.
-const TIME: Duration = Duration::from_secs(60);
+/// How long a storm takes by itself. Both arenas together have a minute.
+const TIME: Duration = Duration::from_secs(30);
 
 /// One arena at a time, so that each has the machine.
 static TURN: Mutex<()> = Mutex::const_new(());
