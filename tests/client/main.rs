@@ -30,6 +30,7 @@ mod putting_off;
 mod receiving;
 mod redelivery;
 mod refused_acknowledgements;
+mod slow_consumers;
 mod support;
 mod temporary;
 mod transactions;

@@ -1,9 +1,10 @@
 //! How much a consumer may have ahead: where it comes from, and how it changes.
 
+use corriere_broker::{DestinationPolicy, Settings};
 use corriere_core::AcknowledgeMode::{Auto, Client, Individual, Transacted};
-use corriere_core::{ConsumerOptions, Destination, Error};
+use corriere_core::{Consumer, ConsumerOptions, Destination, DestinationPattern, Error};
 
-use crate::support::{TestBroker, firsts, next, queue, see, within};
+use crate::support::{TestBroker, eventually, firsts, next, queue, see, settings, within};
 
 fn destination(name: &str) -> Destination {
     name.parse().unwrap()
@@ -38,6 +39,74 @@ async fn the_prefetch_is_the_consumers_own_or_its_destinations_or_its_factorys_o
         (0, 500),
         "none browses without any"
     );
+}
+
+/// A broker whose queues of these names have so many messages sent ahead, where nobody chose it.
+fn policed(names: &str, prefetch: u32) -> TestBroker {
+    let pattern = DestinationPattern::queue(names).unwrap();
+    let policy = DestinationPolicy { prefetch: Some(prefetch), ..DestinationPolicy::new(pattern) };
+    TestBroker::with(Settings { policies: vec![policy], ..settings() })
+}
+
+async fn until_prefetch(consumer: &Consumer, prefetch: u32) {
+    eventually("another prefetch", || match consumer.prefetch() {
+        now if now == prefetch => Ok(()),
+        now => Err(format!("{now}")),
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_policys_prefetch_reaches_the_consumers_to_whose_own_nobody_has_said_anything() {
+    let broker = policed("shop.*", 7);
+    let connection = broker.factory("").create_connection().await.unwrap();
+    let ordinary = connection.create_session(Auto).await.unwrap();
+    for (options, name, own, expected) in [
+        ("", "queue://shop.orders", None, 7),
+        ("", "queue://other", None, 100),
+        ("", "topic://shop.orders", None, 1000),
+        ("", "queue://shop.orders", Some(3), 3),
+        ("", "queue://shop.orders", Some(0), 0),
+        ("", "queue://shop.orders?consumer.prefetchSize=4", None, 4),
+        ("jms.prefetchPolicy.queuePrefetch=100", "queue://shop.orders", None, 100),
+    ] {
+        let connection = broker.factory(options).create_connection().await.unwrap();
+        let session = connection.create_session(Auto).await.unwrap();
+        let own = ConsumerOptions { prefetch: own, ..ConsumerOptions::default() };
+        let consumer = session.create_consumer_with(&destination(name), &own).await.unwrap();
+        // What a later one is told comes behind what this one is.
+        let later = ordinary.create_consumer(&queue("shop.orders")).await.unwrap();
+        until_prefetch(&later, 7).await;
+        assert_eq!(consumer.prefetch(), expected, "{options} {name} {own:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_operator_changes_the_prefetch_of_consumers_that_are_used_and_of_later_ones() {
+    let broker = policed("shop.*", 7);
+    let orders = queue("shop.orders");
+    let connection = broker.factory("").create_connection().await.unwrap();
+    connection.start().unwrap();
+    let session = connection.create_session(Auto).await.unwrap();
+    let consumer = session.create_consumer(&orders).await.unwrap();
+    broker.send_numbered(&orders, 30).await;
+    broker.until(&orders, |counts| counts.in_flight == 7).await;
+    let operated = broker.broker.queue("shop.orders").unwrap();
+    operated.set_prefetch(12);
+    until_prefetch(&consumer, 12).await;
+    broker.until(&orders, |counts| counts.in_flight == 12).await;
+    operated.set_prefetch(3);
+    until_prefetch(&consumer, 3).await;
+    assert_eq!(broker.counts(&orders).in_flight, 12, "what is under way stays with it");
+    assert_eq!(see(&consumer, 10).await, firsts(1..=10));
+    broker.until(&orders, |counts| counts.in_flight == 3).await;
+    let own = session.create_consumer_with_prefetch(&orders, 2).await.unwrap();
+    consumer.set_prefetch(5).await.unwrap();
+    operated.set_prefetch(9);
+    let later = session.create_consumer(&orders).await.unwrap();
+    until_prefetch(&later, 9).await;
+    // It is told behind the others.
+    assert_eq!((consumer.prefetch(), own.prefetch()), (5, 2), "who chose it keeps it");
 }
 
 #[tokio::test]

@@ -258,3 +258,38 @@ async fn what_an_operator_has_no_room_for_is_counted_and_a_purge_makes_room() {
     assert_eq!(drain(&broker, &q).await, ["later"]);
     broker.stop();
 }
+
+#[tokio::test]
+async fn copies_stop_at_the_limit_of_the_store_as_sends_do_and_sends_go_on_when_there_is_room() {
+    const LIMIT: usize = 100_000;
+    let mut home = small();
+    home.options.store_limit = Some(LIMIT as u64);
+    let (q, away) = (queue("q"), queue("away"));
+    let broker = home.start();
+    let session = broker.session(Auto).await;
+    for name in names(45) {
+        let message = Message::text(format!("{name}.{}", "x".repeat(1_000)));
+        within(session.send(&q, &message, &SendOptions::default())).await.unwrap();
+    }
+    let operated = broker.broker.queue("q").unwrap();
+    let mut copies = 0;
+    for _ in 0..20 {
+        // All of one call is with the store before the first refusal is known.
+        let copied = within(operated.copy_to(&away, all)).await.unwrap();
+        assert_eq!((copied.matched, copied.done + copied.no_room), (45, 45), "{copied:?}");
+        copies += copied.done;
+        let bytes: usize = home.segments().iter().map(|segment| home.contents(segment).len()).sum();
+        assert!(bytes <= LIMIT, "with {copies} copies it has {bytes} bytes");
+    }
+    assert!(copies > 0);
+    assert_eq!((broker.counts(&q).pending, broker.counts(&away).pending), (45, copies));
+    let error = send(&home, &session, &q, "never").await.unwrap_err();
+    assert!(is_full(&error), "{error:?}");
+    let broker = home.restart(broker, End::Kill);
+    assert_eq!((broker.counts(&q).pending, broker.counts(&away).pending), (45, copies));
+    assert_eq!(within(broker.broker.queue("q").unwrap().purge(all)).await.unwrap().done, 45);
+    send_at_last(&broker.session(Auto).await, &q, "later").await;
+    assert_eq!(drain(&broker, &q).await, ["later"]);
+    assert_eq!(within(broker.broker.queue("away").unwrap().purge(all)).await.unwrap().done, copies);
+    broker.stop();
+}

@@ -185,7 +185,7 @@ fn give_back(ledger: &Ledger, receiving: &mut [Receiving], received: &[Received]
     ledger.end(&taken, End::GivenBack);
     for (by, one) in receiving.iter_mut().enumerate() {
         let given_back = received.iter().filter(|received| received.by == by);
-        one.returning.begin(given_back.map(|received| (received.taken.name, received.delivery.count())));
+        one.returning.expect(given_back.map(|received| (received.taken.name, received.delivery.count())));
     }
 }
 
@@ -197,13 +197,10 @@ struct Returning {
 }
 
 impl Returning {
-    /// What was given back before and did not come again is not the consumer's any more: the broker takes back with this what was
-    /// not handed over.
-    fn begin(&mut self, given_back: impl Iterator<Item = (Name, u32)>) {
-        let given_back: BTreeMap<Name, u32> = given_back.collect();
-        if !given_back.is_empty() {
-            self.expected = given_back;
-        }
+    /// What was given back before and did not come again is still the consumer's: the broker takes it back with this, and keeps it for
+    /// the same one.
+    fn expect(&mut self, given_back: impl Iterator<Item = (Name, u32)>) {
+        self.expected.extend(given_back);
     }
 
     fn check(&mut self, ledger: &Ledger, holder: &Holder, taken: Taken, count: u32) {

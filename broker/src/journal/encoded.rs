@@ -83,7 +83,7 @@ impl Encoded {
         self.bytes.len() + self.large.iter().map(|rest| rest.bytes.len()).sum::<usize>()
     }
 
-    /// Whether a message of it was sent: for those the room is not that is kept back.
+    /// Whether a message of it was sent or copied: for those the room is not that is kept back.
     pub(crate) fn is_send(&self) -> bool {
         self.is_send
     }
@@ -146,7 +146,8 @@ impl Encoded {
 fn is_send(operation: &StoreOperation) -> bool {
     matches!(
         operation,
-        StoreOperation::Append { arrival: Arrival::Sent, .. } | StoreOperation::Publish { .. }
+        StoreOperation::Append { arrival: Arrival::Sent | Arrival::Copied, .. }
+            | StoreOperation::Publish { .. }
     )
 }
 

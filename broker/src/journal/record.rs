@@ -61,7 +61,7 @@ pub(super) fn put_record(
             put_u64(out, stored.0);
             out.push(match arrival {
                 Arrival::Sent => 0,
-                Arrival::MovedIn => 1,
+                Arrival::MovedIn | Arrival::Copied => 1,
             });
             put_destination(out, queue)?;
             let (appended, rest) =

@@ -174,14 +174,14 @@ impl Machine {
         }
     }
 
-    /// Takes back all deliveries of a subscription that did not reach the application.
+    /// Takes back all deliveries of a subscription that did not reach the application. What was reserved for it is so again.
     pub(super) fn take_back_unseen(&mut self, key: SubscriptionKey) {
         while let Some(subscription) = self.subscriptions.get_mut(&key)
             && let Some((number, position)) = subscription.next_unseen()
         {
-            subscription.take_back(number);
+            let reserved_for = subscription.take_back(number).then_some(key);
             let queue = subscription.queue;
-            self.give_back_unseen(queue, position);
+            self.give_back_unseen(queue, position, reserved_for);
         }
     }
 }

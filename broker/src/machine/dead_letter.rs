@@ -105,7 +105,7 @@ impl Machine {
         if entry.is_some_and(|entry| entry.held.expiration().is_some()) {
             self.expire(queue_key, position);
         } else {
-            self.give_back_unseen(queue_key, position);
+            self.give_back_unseen(queue_key, position, None);
         }
     }
 

@@ -167,7 +167,6 @@ impl Machine {
             delivery_count: entry.failed_deliveries.saturating_add(1),
             mark,
         };
-        subscription.reserved.remove(&position);
         if dispatch.delivery_count > 1 {
             queue.counts.redelivered += 1;
         }
@@ -184,14 +183,15 @@ impl Machine {
         }
     }
 
-    /// Takes a message back that never reached the application.
-    pub(super) fn give_back_unseen(&mut self, queue_key: QueueKey, position: Position) {
-        if self.is_still_wanted(queue_key, position)
-            && let Some(queue) = self.queues.get_mut(&queue_key)
-        {
-            queue.put(position, Place::Ready);
-            self.note_idle(queue_key, position);
-            self.look_at(queue_key);
+    /// Takes a message back as it was: it never reached the application, or never left. It is for anyone, or reserved.
+    pub(super) fn give_back_unseen(
+        &mut self,
+        queue_key: QueueKey,
+        position: Position,
+        reserved_for: Option<SubscriptionKey>,
+    ) {
+        if self.is_still_wanted(queue_key, position) {
+            self.keep_for_later(queue_key, position, reserved_for);
         }
     }
 
@@ -256,13 +256,6 @@ impl Machine {
         if let Some(entry) = self.queues.get_mut(&queue_key).and_then(|queue| queue.get_mut(position)) {
             entry.failed_deliveries = entry.failed_deliveries.saturating_add(1);
             self.record_delivery_state(queue_key, position);
-        }
-    }
-
-    /// Keeps a message that comes back for anyone, as it was.
-    pub(super) fn keep_if_wanted(&mut self, queue_key: QueueKey, position: Position) {
-        if self.is_still_wanted(queue_key, position) {
-            self.keep_for_later(queue_key, position, None);
         }
     }
 

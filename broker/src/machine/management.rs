@@ -4,6 +4,7 @@
 //!   the store only. What is gone by now, or what somebody has, is left alone.
 //! - A move is one batch of the store with nothing else in it, as that of a dead letter is (`moving`). While that is under way
 //!   the message is in neither queue; when it is refused for want of room, the message is where it was, as it was.
+//! - Nothing leaves for a copy, so that it needs room in memory and in the store as a send does; it does not wait for any.
 //! - What is moved or copied begins anew: its count is 1, and it stands behind all that is there.
 //! - A topic to which nobody is subscribed is no place to bring a message to: it would be lost.
 
@@ -104,7 +105,6 @@ impl Machine {
             self.note(ticket, |outcome| outcome.without_destination += 1);
             return;
         };
-        // Nothing leaves for a copy, so that it needs room as what is sent does.
         if is_copy && (self.store_room.is_full() || !self.has_room_for(message.size() as u64)) {
             self.note(ticket, |outcome| outcome.no_room += 1);
             return;
@@ -148,7 +148,8 @@ impl Machine {
             self.set_off(queue, position, Removal::MovedOut).map(Box::new)
         });
         let sending = self.hold_for(target, Arc::new(message), NOBODY);
-        if let Some(operation) = self.to_store(&sending, Arrival::MovedIn) {
+        let arrival = if from.is_some() { Arrival::MovedIn } else { Arrival::Copied };
+        if let Some(operation) = self.to_store(&sending, arrival) {
             let operations = removal.into_iter().chain([operation]).collect();
             self.moves.add(operations, OnStored::Carried { ticket, sending, left });
             return;

@@ -128,7 +128,7 @@ impl Machine {
         entry.is_loading = false;
         queue.put_back(position, entry);
         queue.put(position, Place::Ready);
-        self.keep_if_wanted(queue_key, position);
+        self.give_back_unseen(queue_key, position, None);
     }
 
     /// Brings a dead letter to its queue, by way of the store if that is to have it.

@@ -391,7 +391,7 @@ impl Machine {
             outcome.as_ref().map_err(|error| ProviderError::Store { reason: error.to_string() }).copied();
         let mut is_put_off = false;
         let waiting = self.batches.remove(&batch).unwrap_or_default();
-        self.store_room.under_way -= usize::from(is_of_send(&waiting));
+        self.store_room.under_way -= usize::from(waiting.first().is_some_and(OnStored::may_end_sends));
         for waiting in waiting {
             match waiting {
                 OnStored::Confirm(ticket) => {
@@ -470,7 +470,7 @@ impl Machine {
         }
         batches.append(&mut moves);
         for (operations, on_stored) in batches {
-            self.store_room.under_way += usize::from(is_of_send(&on_stored));
+            self.store_room.under_way += usize::from(on_stored.first().is_some_and(OnStored::may_end_sends));
             let is_awaited = !on_stored.is_empty();
             if !is_awaited
                 && let Some(last) = self.effects.store.last_mut()

@@ -22,7 +22,7 @@ pub(super) struct StoreRoom {
     full: Option<Arc<str>>,
     /// Whether the store has said that there is room again.
     is_back: bool,
-    /// Batches of sends that the store has not answered.
+    /// Batches that the store has not answered and of which it may refuse sends; see [`OnStored::may_end_sends`].
     pub(super) under_way: usize,
 }
 
@@ -92,5 +92,11 @@ impl OnStored {
     /// Whether it is of a send, which the store may have no room for.
     pub(super) fn is_of_send(&self) -> bool {
         matches!(self, Self::Sent { .. } | Self::Appended { .. })
+    }
+
+    /// Whether the store may take no sends any more for want of room with it: also what an operator copies, or brings to a topic, is
+    /// a send to the store.
+    pub(super) fn may_end_sends(&self) -> bool {
+        self.is_of_send() || matches!(self, Self::Carried { .. })
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Subscription {
 #[derive(Clone, Debug)]
 pub(super) struct Delivered {
     pub(super) position: Position,
+    /// Whether it was reserved for the subscription when it was dispatched.
+    pub(super) was_reserved: bool,
     /// The transaction that acknowledged it and has not ended.
     pub(super) locked_by: Option<TransactionId>,
 }
@@ -128,7 +130,8 @@ impl Subscription {
     /// Notes a delivery and says its number.
     pub(super) fn deliver(&mut self, position: Position) -> u64 {
         self.last_number += 1;
-        self.in_flight.insert(self.last_number, Delivered { position, locked_by: None });
+        let was_reserved = self.reserved.remove(&position);
+        self.in_flight.insert(self.last_number, Delivered { position, was_reserved, locked_by: None });
         if let Some(credit) = self.explicit_credit() {
             credit.use_one();
         }
@@ -236,19 +239,23 @@ impl Subscription {
         self.next_unsettled(self.handed_over + 1, u64::MAX)
     }
 
-    /// Ends a delivery.
-    pub(super) fn settle(&mut self, number: u64) {
-        if self.in_flight.remove(&number).is_some() && number <= self.handed_over {
+    /// Ends a delivery, and says what it was.
+    pub(super) fn settle(&mut self, number: u64) -> Option<Delivered> {
+        let delivered = self.in_flight.remove(&number)?;
+        if number <= self.handed_over {
             self.handed_over_unsettled -= 1;
         }
+        Some(delivered)
     }
 
-    /// Ends a delivery that did not reach the application, whatever was said of later ones; explicit credit that went into it is free again.
-    pub(super) fn take_back(&mut self, number: u64) {
-        self.settle(number);
+    /// Ends a delivery that did not reach the application, whatever was said of later ones; explicit credit that went into it is
+    /// free again. Says whether its message was the subscription's own before, which only an open one can have again.
+    pub(super) fn take_back(&mut self, number: u64) -> bool {
+        let delivered = self.settle(number);
         if let Some(credit) = self.explicit_credit() {
             credit.free_one();
         }
+        !self.is_closed && delivered.is_some_and(|delivered| delivered.was_reserved)
     }
 
     /// Keeps a delivery for a transaction that acknowledged it, or frees it again.

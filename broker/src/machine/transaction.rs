@@ -346,7 +346,7 @@ impl Machine {
             let failure = Failure { cause, policy: &policy, delay: Delay::None, reserved_for: None };
             self.give_back_failed(queue, position, &failure);
         } else {
-            self.give_back_unseen(queue, position);
+            self.give_back_unseen(queue, position, None);
         }
         if let Some((owner, _)) = delivery {
             self.forget_if_done(owner);

@@ -43,10 +43,9 @@ pub trait MessageStore: Debug + Send + Sync {
     /// and made durable on this thread, where that is quick and cheaper than to wake another, and by another otherwise.
     fn lead(&self) {}
 
-    /// Has it take sends again: from the first [`StoreOperation::Append`] of [`Arrival::Sent`] or
-    /// [`StoreOperation::Publish`] that it refuses with
-    /// [`StoreError::Full`] until this call it refuses all of them so, that of none a later one is stored that was submitted
-    /// before its sender knew.
+    /// Has it take sends again: from the first [`StoreOperation::Append`] of [`Arrival::Sent`] or [`Arrival::Copied`], or
+    /// [`StoreOperation::Publish`], that it refuses with [`StoreError::Full`] until this call it refuses all of them so, that of
+    /// none a later one is stored that was submitted before its sender knew.
     fn take_sends(&self) {}
 
     /// Whether [`MessageStore::load`] brings messages back, so that their bodies need not stay in memory.
@@ -209,8 +208,11 @@ pub enum Safety {
 pub enum Arrival {
     /// It was sent there.
     Sent,
-    /// It was moved there, as dead letters are, and what an operator moves or copies.
+    /// It was moved there, as dead letters are, and what an operator moves.
     MovedIn,
+    /// An operator copied it there. It counts as moved, and as the send of no producer; but nothing leaves for it, so that it needs
+    /// room as a send does.
+    Copied,
 }
 
 /// Why a message left its queue.

@@ -7,9 +7,9 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use corriere_broker::store::{MemoryStore, MessageStore};
-use corriere_broker::{Broker, Settings, StartError};
+use corriere_broker::{Broker, DestinationPolicy, Settings, StartError};
 use corriere_core::provider::{AckKind, Capability, Cause, Command, Provider, ProviderError, provider_for};
-use corriere_core::{Clock, ConnectionFactory, Error, Timestamp};
+use corriere_core::{Clock, ConnectionFactory, DestinationPattern, Error, Timestamp};
 
 use crate::support::*;
 
@@ -48,6 +48,23 @@ async fn a_name_is_taken_until_its_broker_is_gone() {
     again().unwrap().stop();
     let next = again().unwrap();
     assert_eq!(next.name(), "taken");
+}
+
+#[tokio::test]
+async fn two_policies_for_the_same_destinations_are_refused_and_leave_the_name_free() {
+    let queues = |names: &str| DestinationPolicy::new(DestinationPattern::queue(names).unwrap());
+    let topics = DestinationPolicy::new(DestinationPattern::topic("shop.>").unwrap());
+    let start = |policies| {
+        let settings = Settings { policies, ..Settings::default() };
+        Broker::start("policed", settings, Arc::new(MemoryStore), Clock::system())
+    };
+    let error =
+        start(vec![queues("shop.>"), queues("shop.*"), topics.clone(), queues("shop.>")]).unwrap_err();
+    let pattern = "queue://shop.>".to_owned();
+    assert_eq!(error, StartError::SamePattern { name: "policed".to_owned(), pattern });
+    let text = "broker `policed` has two policies for `queue://shop.>`; expected one for each pattern";
+    assert_eq!(error.to_string(), text);
+    start(vec![queues("shop.>"), queues("shop.*"), topics]).unwrap().stop();
 }
 
 #[tokio::test]

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use corriere_broker::machine::Action;
+use corriere_broker::machine::{Action, Input};
 use corriere_broker::store::{Arrival, StoreError, StoreOperation};
-use corriere_broker::{Outcome, Settings};
+use corriere_broker::{Counts, Outcome, Settings};
 use corriere_core::provider::{AckKind, Command};
 use corriere_core::{Destination, Message};
 
@@ -24,6 +24,7 @@ fn full() -> Result<(), StoreError> {
 fn last_operations(world: &World, count: usize) -> Vec<String> {
     let shortly = |operation: &StoreOperation| match operation {
         StoreOperation::Append { queue, arrival: Arrival::MovedIn, .. } => format!("moved in {queue}"),
+        StoreOperation::Append { queue, arrival: Arrival::Copied, .. } => format!("copied to {queue}"),
         StoreOperation::Remove { reason, transaction: None, .. } => format!("{reason:?}"),
         other => format!("{other:?}"),
     };
@@ -238,7 +239,7 @@ fn what_expires_while_it_is_moved_in_vain_expires_then() {
     world.advance(SECOND);
     world.store(full());
     world.hold_store = false;
-    world.step(corriere_broker::machine::Input::Tick);
+    world.step(Input::Tick);
     assert_eq!((world.counts(&orders).expired, world.counts(&orders).pending), (1, 0));
     while !world.unstored.is_empty() {
         world.store(Ok(()));
@@ -271,8 +272,32 @@ fn copies_leave_everything_where_it_is_and_need_memory() {
     assert_eq!(world.manage(&orders, Action::Copy(away.clone()), |_| true), expected);
     assert_eq!((world.pending(&orders), world.pending(&away)), (vec![1, 2, 3], vec![1, 2]));
     assert_eq!(world.counts(&orders).moved_out, 0);
-    assert_eq!(last_operations(&world, 1), ["moved in queue://away"]);
+    assert_eq!(last_operations(&world, 1), ["copied to queue://away"]);
     world.ack(consumer, 1, 1, AckKind::Standard);
+}
+
+#[test]
+fn a_copy_that_the_store_has_no_room_for_leaves_nothing_and_sends_go_on_only_after_its_answer() {
+    let mut world = World::new();
+    let (orders, away) = (filled(&mut world, "orders", 2), queue("away"));
+    let connection = world.connect();
+    world.hold_store = true;
+    let ticket = world.order(&orders, Action::Copy(away.clone()), |_| true);
+    world.step(Input::StoreFull { reason: "no segment is free".into() });
+    world.step(Input::StoreRoom);
+    assert_eq!(world.reopened, 0, "the store may refuse the copies still");
+    world.store(full());
+    world.send(connection, message(&orders, 3));
+    assert_eq!(world.unstored.len(), 1, "what is sent waits behind the second copy");
+    assert!(world.managed.is_empty());
+    world.store(full());
+    let expected = Outcome { matched: 2, no_room: 2, ..Outcome::default() };
+    assert_eq!(world.managed.pop(), Some((ticket, Ok(expected))));
+    assert_eq!((world.reopened, world.unstored.len()), (1, 1), "and is sent then");
+    world.store(Ok(()));
+    world.hold_store = false;
+    assert_eq!((world.pending(&orders), world.pending(&away)), (vec![1, 2, 3], vec![]));
+    assert_eq!(world.counts(&away), Counts::default());
 }
 
 #[test]
@@ -328,10 +353,7 @@ fn what_is_gone_by_its_turn_is_skipped() {
     let messages = shown.into_iter().map(|shown| (shown.location, shown.body.unwrap())).collect::<Vec<_>>();
     assert_eq!(world.manage(&orders, Action::Purge, |_| true), done(1));
     let order = corriere_broker::machine::Order { queue: orders, action: Action::Purge, messages };
-    world.step(corriere_broker::machine::Input::Manage {
-        ticket: corriere_broker::machine::Ticket(999),
-        order,
-    });
+    world.step(Input::Manage { ticket: corriere_broker::machine::Ticket(999), order });
     let expected = Outcome { matched: 1, skipped: 1, ..Outcome::default() };
     assert_eq!(world.managed.pop().unwrap().1, Ok(expected));
 }

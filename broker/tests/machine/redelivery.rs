@@ -53,6 +53,31 @@ fn what_came_back_is_delivered_before_anything_else_and_in_its_order() {
 }
 
 #[test]
+fn what_came_back_and_was_not_seen_again_stays_with_its_consumer_through_the_next_give_back() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let consumer = world.consumer_with(connection, &orders, window(10), Some(patient()));
+    for sequence in 1..=4 {
+        world.send(connection, message(&orders, sequence));
+    }
+    world.received(consumer);
+    world.ack(consumer, 1, 3, failed());
+    let other = world.consumer(connection, &orders, window(10));
+    assert_eq!(sequences(&world.received(other)), [4], "what it was never handed");
+    for count in 2..=4 {
+        world.advance(SECOND);
+        let again = world.received(consumer);
+        assert_eq!(counted(&again), [(1, count), (2, 2), (3, 2)]);
+        world.ack(consumer, again[0].number, again[0].number, failed());
+    }
+    assert!(world.received(other).is_empty(), "not for anyone");
+    world.close(consumer, 0);
+    assert_eq!(counted(&world.received(other)), [(2, 2), (3, 2)], "its reservations end with it");
+    world.advance(SECOND);
+    assert_eq!(counted(&world.received(other)), [(1, 5)]);
+}
+
+#[test]
 fn reserved_messages_wait_for_each_other_in_their_order() {
     let mut world = World::new();
     let (connection, orders) = (world.connect(), queue("orders"));

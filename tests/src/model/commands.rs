@@ -316,7 +316,8 @@ impl Model {
         }
     }
 
-    /// Deliveries that were not handed over go back to their positions, uncounted, ready for anyone.
+    /// Deliveries that were not handed over go back to their positions, uncounted, ready for anyone; but what an open subscription
+    /// gave back before is reserved for it again.
     pub(super) fn recall(&mut self, key: &SubscriptionKey) {
         let Some(subscription) = self.subscription(key) else { return };
         let (handed_over, policy) = (subscription.handed_over, subscription.policy.clone());
@@ -397,13 +398,15 @@ impl Model {
         death: &Death,
         policy: &corriere_core::RedeliveryPolicy,
     ) {
+        let is_open = self.subscription(key).is_some_and(|subscription| subscription.is_open);
         while let Some(index) = self.first_of(key, &is_wanted) {
+            let was_reserved = self.entries[index].holder.as_ref().is_some_and(|holder| holder.was_reserved);
             let how = Return {
                 is_counted,
                 death: death.clone(),
                 policy: policy.clone(),
                 not_before: None,
-                reserved_for: None,
+                reserved_for: (is_open && was_reserved).then_some(*key),
             };
             self.give_back(index, how);
         }

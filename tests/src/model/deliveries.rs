@@ -137,7 +137,8 @@ impl Model {
         let entry = &mut self.entries[index];
         let was_reserved = entry.reserved_for.take().is_some();
         entry.is_recovered = false;
-        entry.holder = Some(Holder { subscription: *key, number: dispatch.number, locked_by: None });
+        entry.holder =
+            Some(Holder { subscription: *key, number: dispatch.number, was_reserved, locked_by: None });
         let place = entry.place.clone();
         if dispatch.delivery_count > 1 {
             self.count(place.destination()).redelivered += 1;

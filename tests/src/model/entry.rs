@@ -154,6 +154,8 @@ pub struct Holder {
     pub subscription: SubscriptionKey,
     /// The number of the delivery.
     pub number: u64,
+    /// Whether it was reserved for the subscription until then.
+    pub was_reserved: bool,
     /// The transaction that it was acknowledged within and that has not ended.
     pub locked_by: Option<TransactionKey>,
 }

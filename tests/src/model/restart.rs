@@ -106,6 +106,7 @@ impl Model {
                 entry.holder = Some(Holder {
                     subscription: (nobody, SubscriptionId(0)),
                     number: 0,
+                    was_reserved: false,
                     locked_by: Some(key.clone()),
                 });
             }

@@ -166,7 +166,7 @@ pub(super) fn put_operation(out: &mut Vec<u8>, operation: &Operation) {
             put_reference(out, *stored, reference);
             out.push(match arrival {
                 Arrival::Sent => 0,
-                Arrival::MovedIn => 1,
+                Arrival::MovedIn | Arrival::Copied => 1,
             });
             out.push(producer.is_some().into());
             if let Some((name, sequence)) = producer {
