@@ -12,7 +12,7 @@ use crate::support::{TestBroker, eventually, next, queue, within};
 fn told_over(session: &Session) -> Arc<Mutex<Vec<SlowConsumer>>> {
     let told = Arc::new(Mutex::new(Vec::new()));
     let noted = Arc::clone(&told);
-    session.connection().on_slow_consumer(move |slow| noted.lock().unwrap().push(slow.clone()));
+    session.connection().on_slow_consumer(move |slow| noted.lock().unwrap().push(slow.clone())).unwrap();
     told
 }
 
