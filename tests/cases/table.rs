@@ -37,7 +37,6 @@ pub(crate) enum Reason {
 pub(crate) enum Missing {
     Selectors,
     Authorisation,
-    DurableListeners,
 }
 
 impl fmt::Display for Reason {
@@ -58,7 +57,7 @@ const fn left_out(id: &'static str, variant: &'static str, reason: Reason) -> Ca
     Case { id, variant, shown: Shown::Not(reason) }
 }
 
-use Missing::{Authorisation, DurableListeners, Selectors};
+use Missing::{Authorisation, Selectors};
 use Reason::{ByDesign, CannotBeSaid, Needs};
 
 #[rustfmt::skip]
@@ -176,7 +175,9 @@ pub(crate) const CASES: &[Case] = &[
     shown("C-17", "a connection that is cut", &[
         "remote::coming_back::a_template_and_a_container_resume_after_every_outage_and_nothing_is_done_twice",
     ]),
-    left_out("C-17", "a durable subscription of the container", Needs(DurableListeners)),
+    shown("C-17", "a durable subscription of the container", &[
+        "remote::coming_back::a_durable_container_gets_once_what_was_published_while_it_or_its_broker_was_away",
+    ]),
     left_out("C-17", "tasks that are refused for a while", CannotBeSaid("a container spawns on tokio's runtime, which refuses none")),
     shown("C-19", "(a)", &["client::expiry::what_expires_in_the_buffer_leaves_the_window_open"]),
     shown("C-19", "(b)", &["client::expiry::what_expires_in_the_buffer_leaves_the_window_open"]),

@@ -21,6 +21,8 @@ mod order;
 mod places;
 mod redelivery;
 mod resending;
+mod subscriber;
+mod subscription_crashes;
 mod subscriptions;
 mod support;
 mod topics;

@@ -12,7 +12,7 @@ use corriere::templates::JsonConverter;
 use corriere_broker::files::RecordedFiles;
 use corriere_broker::journal::{JournalOptions, JournalStore};
 use corriere_broker::{Broker, Counts, Settings};
-use corriere_core::{AcknowledgeMode, Clock, ConnectionFactory, RedeliveryPolicy};
+use corriere_core::{AcknowledgeMode, Clock, ConnectionFactory, Destination, RedeliveryPolicy};
 use corriere_openwire::acceptor::{Acceptor, AcceptorOptions};
 use corriere_templates::JmsTemplate;
 use tracing_subscriber::fmt::MakeWriter;
@@ -109,6 +109,17 @@ impl<'a> MakeWriter<'a> for Lines {
 #[jms_listener(id = "on_polled_work", queue = "work", ack = "transacted", send_to = "results")]
 #[jms_listener(id = "on_pushed_work", queue = "work", ack = "transacted", send_to = "results")]
 async fn on_work(number: u32) -> u32 {
+    number
+}
+
+#[jms_listener(
+    topic = "prices",
+    subscription = "audit",
+    client_id = "auditor",
+    ack = "transacted",
+    send_to = "results"
+)]
+async fn on_price(number: u32) -> u32 {
     number
 }
 
@@ -222,6 +233,77 @@ async fn a_template_and_a_container_resume_after_every_outage_and_nothing_is_don
         assert_eq!(site.counts("DLQ.work").pending, 0);
         site.stop().await;
     }
+}
+
+/// Publishes a number beside all cables.
+async fn publish(site: &Site, number: u32) {
+    let name = site.running.as_ref().unwrap().0.name().to_owned();
+    let factory = ConnectionFactory::from_url(&format!("vm://{name}")).unwrap();
+    let template = JmsTemplate::builder(factory).build().unwrap();
+    let prices = Destination::topic("prices").unwrap();
+    within(template.convert_and_send_to(&prices, &number)).await.unwrap();
+}
+
+/// C-17, for a durable subscription: what was published while its container was away, or the broker after it, is kept for it.
+#[tokio::test]
+async fn a_durable_container_gets_once_what_was_published_while_it_or_its_broker_was_away() {
+    let mut site = Site::new();
+    let cable = Cable::to(&site.start().await).await;
+    let factory = ConnectionFactory::from_url(&cable.url()).unwrap().with_client_id("auditor");
+    let listener = on_price::DEF;
+    let container = ListenerContainer::start(
+        listener,
+        ContainerSettings {
+            subscription: listener.subscription.map(Into::into),
+            acknowledge: listener.acknowledge.unwrap(),
+            send_to: Some(queue("results")),
+            back_off: Duration::from_millis(5),
+            maximum_back_off: Duration::from_millis(50),
+            ..ContainerSettings::new(
+                factory,
+                Destination::topic("prices").unwrap(),
+                Arc::new(JsonConverter::default()),
+            )
+        },
+    )
+    .unwrap();
+    within(container.ready()).await;
+    let mut numbers = 0..;
+    for outage in ["cut", "restart", "kept over a restart", "cut"] {
+        for number in numbers.by_ref().take(20) {
+            publish(&site, number).await;
+        }
+        // Some of these are under way when it goes.
+        if outage == "cut" {
+            cable.cut();
+        } else {
+            cable.unplug();
+            if outage == "kept over a restart" {
+                for number in numbers.by_ref().take(20) {
+                    publish(&site, number).await;
+                }
+            }
+            site.stop().await;
+            let url = site.start().await;
+            for number in numbers.by_ref().take(20) {
+                publish(&site, number).await;
+            }
+            cable.plug_into(&url);
+        }
+        eventually("the backlog to be handled", || {
+            let waiting = site.running.as_ref().unwrap().0.durable_subscriptions();
+            match &waiting[..] {
+                [audit] if audit.is_active && audit.counts.pending == 0 => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
+    }
+    assert!(within(container.stop()).await.is_clean());
+    let mut results = results(&site).await;
+    results.sort_unstable();
+    assert_eq!(results, (0..numbers.start).collect::<Vec<_>>());
+    site.stop().await;
 }
 
 async fn results(site: &Site) -> Vec<u32> {
