@@ -2,10 +2,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use corriere_broker::store::MemoryStore;
 use corriere_broker::{Broker, Counts, Settings};
-use corriere_core::{AcknowledgeMode, Clock, Connection, ConnectionFactory, Destination, Session};
+use corriere_core::provider::Cause;
+use corriere_core::{
+    AcknowledgeMode, Clock, Connection, ConnectionFactory, Consumer, Delivery, Destination, Message, Release,
+    Session,
+};
 use corriere_openwire::acceptor::{Acceptor, AcceptorOptions};
 
 use corriere_tests::java::ActiveMq;
@@ -29,7 +34,6 @@ pub(crate) struct Peer {
     test: u64,
     broker: Option<Broker>,
     _acceptor: Option<Acceptor>,
-    _activemq: Option<ActiveMq>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +86,7 @@ impl Peer {
     }
 
     fn of(kind: Kind, url: String, test: u64) -> Self {
-        Self { url, kind, test, broker: None, _acceptor: None, _activemq: None }
+        Self { url, kind, test, broker: None, _acceptor: None }
     }
 
     /// An ActiveMQ of this test's own, to be killed.
@@ -91,24 +95,24 @@ impl Peer {
         (Self { url: broker.url().to_owned(), ..Self::activemq() }, broker)
     }
 
-    /// Where no other test leaves dead letters: those of ActiveMQ are all in one queue.
-    pub(crate) async fn with_dead_letters(&self) -> Self {
-        match self.kind {
-            Kind::Vm => Self::vm(),
-            Kind::Corriere => Self::corriere().await,
-            Kind::ActiveMq => {
-                let (peer, broker) = Self::mortal_activemq();
-                Self { _activemq: Some(broker), ..peer }
-            }
-        }
+    /// Where the dead letters of a queue are, of this test's own.
+    pub(crate) fn dead_letters_of(&self, destination: &Destination) -> Destination {
+        queue(&format!("DLQ.{}", destination.name()))
     }
 
-    /// Where the dead letters of a queue are.
-    pub(crate) fn dead_letters_of(&self, destination: &Destination) -> Destination {
-        match self.kind {
-            Kind::Vm | Kind::Corriere => queue(&format!("DLQ.{}", destination.name())),
-            Kind::ActiveMq => queue("ActiveMQ.DLQ"),
+    /// Takes so many dead letters of a queue, by their texts, and finds no more.
+    pub(crate) async fn dead_letters(&self, of: &Destination, count: usize) -> Vec<Message> {
+        let session = self.session(AcknowledgeMode::Auto).await;
+        let consumer = within(session.create_consumer(&self.dead_letters_of(of))).await.unwrap();
+        let mut letters = Vec::new();
+        for _ in 0..count {
+            letters.push(next(&consumer).await.into_message());
         }
+        let more = within(consumer.receive_no_wait()).await.unwrap();
+        assert!(more.is_none(), "{of} has more than {count} dead letters");
+        within(session.close()).await.unwrap();
+        letters.sort_by(|one, other| text(one).cmp(text(other)));
+        letters
     }
 
     /// Where it is.
@@ -199,6 +203,16 @@ impl Peer {
         within(consumer.close()).await.unwrap();
         seen
     }
+}
+
+/// The next message, which must come, to be settled by itself in a session that settles several.
+pub(crate) async fn take(consumer: &Consumer) -> Delivery {
+    within(consumer.take()).await.unwrap().unwrap().into_single()
+}
+
+/// A failure after which a message comes again, by its policy or after this delay.
+pub(crate) fn again(delay: Option<Duration>) -> Release {
+    Release::Redeliver { delay, cause: Cause::failure("it is raining") }
 }
 
 fn next_test() -> u64 {

@@ -1,16 +1,14 @@
-//! What was given back: how often, when and in which order it comes again, and where it ends.
+//! What was given back: how often, when and in which order it comes again.
 
 use std::time::Duration;
 
-use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
+use corriere_core::AcknowledgeMode::{Auto, Client};
 use corriere_core::provider::{Cause, CauseKind};
-use corriere_core::{Connection, Consumer, Release, Session};
+use corriere_core::{Connection, Release, Session};
 
-use crate::peer::{AT_ONCE, Peer, Seen, first, firsts, next, nth, see, send_text, text, within};
+use crate::peer::{AT_ONCE, Peer, Seen, again, first, firsts, nth, see, send_text, take, within};
 
 over_each_peer! {
-    what_failed_too_often_is_a_dead_letter_with_its_cause,
-    what_is_condemned_is_a_dead_letter_at_once,
     a_failed_message_comes_again_before_all_that_is_behind_it,
     a_delay_holds_up_its_consumer_and_nobody_else,
     without_blocking_what_is_behind_goes_ahead,
@@ -29,51 +27,6 @@ async fn session_with(
     let connection = peer.connect(options).await;
     let session = within(connection.create_session(mode)).await.unwrap();
     (connection, session)
-}
-
-async fn take(consumer: &Consumer) -> corriere_core::Delivery {
-    within(consumer.take()).await.unwrap().unwrap().into_single()
-}
-
-fn again(delay: Option<Duration>) -> Release {
-    Release::Redeliver { delay, cause: Cause::failure("it is raining") }
-}
-
-async fn what_failed_too_often_is_a_dead_letter_with_its_cause(peer: &Peer) {
-    let peer = &peer.with_dead_letters().await;
-    let q = peer.queue("q");
-    peer.send_numbered(&q, 2).await;
-    let session = peer.session(Transacted).await;
-    let consumer = within(session.create_consumer(&q)).await.unwrap();
-    for count in 1..=3 {
-        let delivery = next(&consumer).await;
-        assert_eq!(Seen::of(&delivery), nth("m1", count));
-        within(delivery.release(again(None))).await.unwrap();
-    }
-    assert_eq!(see(&consumer, 1).await, firsts(2..=2));
-    within(session.commit()).await.unwrap();
-    let dead = peer.session(Auto).await;
-    let dead = within(dead.create_consumer(&peer.dead_letters_of(&q))).await.unwrap();
-    let letter = next(&dead).await;
-    assert_eq!(text(&letter), "m1");
-    let cause = letter.property::<String>("dlqDeliveryFailureCause").unwrap().unwrap();
-    assert!(cause.contains("it is raining"), "{cause}");
-}
-
-async fn what_is_condemned_is_a_dead_letter_at_once(peer: &Peer) {
-    let peer = &peer.with_dead_letters().await;
-    let q = peer.queue("q");
-    peer.send_numbered(&q, 3).await;
-    let session = peer.session(Client).await;
-    let consumer = within(session.create_consumer(&q)).await.unwrap();
-    let (one, two) = (take(&consumer).await, take(&consumer).await);
-    within(two.release(Release::DeadLetter { cause: Cause::failure("no such order") })).await.unwrap();
-    within(one.acknowledge()).await.unwrap();
-    assert_eq!(see(&consumer, 1).await, firsts(3..=3));
-    let dead = peer.session(Auto).await;
-    let dead = within(dead.create_consumer(&peer.dead_letters_of(&q))).await.unwrap();
-    let letter = next(&dead).await;
-    assert_eq!(text(&letter), "m2");
 }
 
 async fn a_failed_message_comes_again_before_all_that_is_behind_it(peer: &Peer) {

@@ -1,4 +1,8 @@
+import java.util.List;
 import org.apache.activemq.broker.BrokerService;
+import org.apache.activemq.broker.region.policy.IndividualDeadLetterStrategy;
+import org.apache.activemq.broker.region.policy.PolicyEntry;
+import org.apache.activemq.broker.region.policy.PolicyMap;
 
 /**
  * A real ActiveMQ on a free port of this machine, without a store. Prints {@code url tcp://...} and ends with its
@@ -11,6 +15,7 @@ public final class Broker {
         broker.setPersistent(false);
         broker.setUseJmx(false);
         broker.setUseShutdownHook(false);
+        broker.setDestinationPolicy(deadLettersApart("remote.>"));
         broker.addConnector("tcp://127.0.0.1:0");
         broker.start();
         broker.waitUntilStarted();
@@ -20,5 +25,17 @@ public final class Broker {
         }
         broker.stop();
         broker.waitUntilStopped();
+    }
+
+    /** Each of these queues has dead letters of its own, so that tests run beside each other; all others share one queue. */
+    private static PolicyMap deadLettersApart(String queues) {
+        IndividualDeadLetterStrategy apart = new IndividualDeadLetterStrategy();
+        apart.setQueuePrefix("DLQ.");
+        PolicyEntry entry = new PolicyEntry();
+        entry.setQueue(queues);
+        entry.setDeadLetterStrategy(apart);
+        PolicyMap policies = new PolicyMap();
+        policies.setPolicyEntries(List.of(entry));
+        return policies;
     }
 }

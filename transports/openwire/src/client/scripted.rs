@@ -124,6 +124,13 @@ impl Scripted {
         }
     }
 
+    /// Reads the beginning of a large frame, and nothing more ever after.
+    pub(super) async fn sees_a_large_frame_begin(&mut self) {
+        self.reader.limit(1_024);
+        let refused = self.reader.next().await;
+        assert!(matches!(refused, Err(LinkError::Frame(_))), "{refused:?}");
+    }
+
     pub(super) async fn say(&mut self, structure: impl Into<Structure>) {
         self.writer.put(&structure.into()).unwrap();
         self.writer.flush().await.unwrap();

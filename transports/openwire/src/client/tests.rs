@@ -364,9 +364,9 @@ async fn a_send_that_waits_to_be_written_is_told_that_the_connection_is_lost() {
         };
         client.connection.submit(Command::Send(send))
     };
-    // More than sockets take from a peer that does not read, so what comes behind it is not written.
+    // More than sockets take from a peer that reads no more than its beginning, so what comes behind it is not written.
     let blocking = send(1, 32 << 20);
-    sleep(Duration::from_millis(50)).await;
+    peer.sees_a_large_frame_begin().await;
     let waiting = send(2, 1);
     drop(peer);
     let told = tokio::time::timeout(Duration::from_secs(120), async { (blocking.await, waiting.await) });
