@@ -3,12 +3,14 @@
 //! Whatever dies and whatever is torn, what a journal brings back is what the first so many batches had made of it, each
 //! as a whole: no fewer than it had confirmed, and no more than it was given.
 
+mod comparing;
+
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::sync::Arc;
 
 use corriere_broker::store::{
     Arrival, DeliveryState, PreparedTransaction, Recipient, Recovered, RecoveredMessage, RecoveredQueue,
-    Removal, StoreOperation, StoreTransaction, StoredId, Totals,
+    RecoveredSubscription, Removal, StoreOperation, StoreTransaction, StoredId, SubscriptionName, Totals,
 };
 use corriere_core::id::Xid;
 use corriere_core::message::Priority;
@@ -18,7 +20,10 @@ use corriere_core::{Destination, Message, MessageId, Timestamp};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
     queues: BTreeMap<Destination, KeptQueue>,
-    transactions: BTreeMap<StoreTransaction, Vec<StoreOperation>>,
+    /// In the order of their making.
+    subscriptions: Vec<KeptSubscription>,
+    transactions: BTreeMap<StoreTransaction, Vec<Staged>>,
+    last_life: u64,
     /// In the order in which they were prepared.
     prepared: Vec<Xid>,
     producers: BTreeMap<String, u64>,
@@ -29,6 +34,31 @@ pub(crate) struct Kept {
 struct KeptQueue {
     totals: Totals,
     messages: Vec<KeptMessage>,
+}
+
+#[derive(Clone, Debug)]
+struct KeptSubscription {
+    name: SubscriptionName,
+    /// It may end, and another of its name be made.
+    life: u64,
+    topic: Destination,
+    no_local: bool,
+    kept: KeptQueue,
+}
+
+/// What a transaction is to do.
+#[derive(Clone, Debug)]
+enum Staged {
+    Operation(StoreOperation),
+    /// A message of a topic was sent: its producer is noted.
+    Sent(Arc<Message>),
+    /// It goes to a subscription, if that is there in the same life.
+    Copy {
+        stored: StoredId,
+        name: SubscriptionName,
+        life: u64,
+        message: Arc<Message>,
+    },
 }
 
 /// A message on its queue.
@@ -61,27 +91,53 @@ impl Kept {
     }
 
     fn apply_one(&mut self, operation: &StoreOperation) {
-        if let StoreOperation::Append { stored, .. } = operation {
-            self.last_id = self.last_id.max(*stored);
+        match operation {
+            StoreOperation::Append { stored, .. } => self.last_id = self.last_id.max(*stored),
+            StoreOperation::Publish { stored, subscriptions, .. } => {
+                self.last_id = self.last_id.max(stored.with(subscriptions.len().saturating_sub(1)));
+            }
+            _ => {}
         }
         match operation {
             StoreOperation::Append { transaction: Some(transaction), .. }
             | StoreOperation::Remove { transaction: Some(transaction), .. } => {
-                self.transactions.entry(transaction.clone()).or_default().push(operation.clone());
+                self.transactions
+                    .entry(transaction.clone())
+                    .or_default()
+                    .push(Staged::Operation(operation.clone()));
             }
+            StoreOperation::Publish { stored, subscriptions, message, transaction, .. } => {
+                let staged = self.published(*stored, subscriptions, message);
+                match transaction {
+                    Some(transaction) => {
+                        self.transactions.entry(transaction.clone()).or_default().extend(staged);
+                    }
+                    None => staged.into_iter().for_each(|staged| self.take_effect(staged)),
+                }
+            }
+            StoreOperation::CreateSubscription { subscription: name, topic, no_local } => {
+                self.subscriptions.retain(|kept| kept.name != *name);
+                self.last_life += 1;
+                self.subscriptions.push(KeptSubscription {
+                    name: name.clone(),
+                    life: self.last_life,
+                    topic: topic.clone(),
+                    no_local: *no_local,
+                    kept: KeptQueue::default(),
+                });
+            }
+            StoreOperation::RemoveSubscription(name) => self.subscriptions.retain(|kept| kept.name != *name),
             StoreOperation::Append { stored, queue, arrival, message, transaction: None } => {
-                let headers = message.headers();
-                let id = headers.message_id.clone().expect("a message with an id");
                 if *arrival == Arrival::Sent {
-                    let last = self.producers.entry(id.producer.to_string()).or_default();
-                    *last = (*last).max(id.sequence);
+                    self.note_producer(message);
                 }
                 let queue = self.queues.entry(queue.clone()).or_default();
                 queue.totals.enqueued += u64::from(*arrival == Arrival::Sent);
                 queue.messages.push(KeptMessage::of(*stored, message));
             }
             StoreOperation::Remove { stored, reason, transaction: None } => {
-                for queue in self.queues.values_mut() {
+                let with = self.subscriptions.iter_mut().map(|subscription| &mut subscription.kept);
+                for queue in self.queues.values_mut().chain(with) {
                     let before = queue.messages.len();
                     queue.messages.retain(|message| message.stored != *stored);
                     if queue.messages.len() < before {
@@ -100,8 +156,8 @@ impl Kept {
                 self.prepared.push(xid.clone());
             }
             StoreOperation::Commit(transaction) => {
-                for operation in self.end(transaction) {
-                    self.apply_one(&alone(operation));
+                for staged in self.end(transaction) {
+                    self.take_effect(staged);
                 }
             }
             StoreOperation::Rollback(transaction) => drop(self.end(transaction)),
@@ -109,11 +165,49 @@ impl Kept {
         }
     }
 
-    fn end(&mut self, transaction: &StoreTransaction) -> Vec<StoreOperation> {
+    /// What a message does that is sent to subscriptions.
+    fn published(
+        &self,
+        stored: StoredId,
+        subscriptions: &[SubscriptionName],
+        message: &Arc<Message>,
+    ) -> Vec<Staged> {
+        let copies = subscriptions.iter().enumerate().filter_map(|(place, name)| {
+            let life = self.subscriptions.iter().find(|kept| kept.name == *name)?.life;
+            let (stored, name, message) = (stored.with(place), name.clone(), Arc::clone(message));
+            Some(Staged::Copy { stored, name, life, message })
+        });
+        std::iter::once(Staged::Sent(Arc::clone(message))).chain(copies).collect()
+    }
+
+    fn take_effect(&mut self, staged: Staged) {
+        match staged {
+            Staged::Operation(operation) => self.apply_one(&alone(operation)),
+            Staged::Sent(message) => self.note_producer(&message),
+            Staged::Copy { stored, life, message, .. } => {
+                if let Some(with) = self.subscriptions.iter_mut().find(|kept| kept.life == life) {
+                    with.kept.totals.enqueued += 1;
+                    with.kept.messages.push(KeptMessage::of(stored, &message));
+                }
+            }
+        }
+    }
+
+    fn note_producer(&mut self, message: &Message) {
+        let id = message.headers().message_id.as_ref().expect("a message with an id");
+        let last = self.producers.entry(id.producer.to_string()).or_default();
+        *last = (*last).max(id.sequence);
+    }
+
+    fn end(&mut self, transaction: &StoreTransaction) -> Vec<Staged> {
         if let StoreTransaction::Distributed(xid) = transaction {
             self.prepared.retain(|prepared| prepared != xid);
         }
         self.transactions.remove(transaction).unwrap_or_default()
+    }
+
+    fn is_there(&self, life: u64) -> bool {
+        self.subscriptions.iter().any(|kept| kept.life == life)
     }
 
     /// What is left once the process has ended: transactions that were not prepared are over.
@@ -131,6 +225,7 @@ impl Kept {
             .queues
             .iter()
             .flat_map(|queue| &queue.messages)
+            .chain(recovered.subscriptions.iter().flat_map(|found| &found.messages))
             .map(|message| (message.stored, message.state))
             .collect();
         let mut counted = 0;
@@ -145,99 +240,21 @@ impl Kept {
 
     /// The message of this name, on a queue or sent in a transaction that waits.
     pub(crate) fn id_of(&self, wanted: StoredId) -> Option<MessageId> {
-        let on_queues = self.queues.values().flat_map(|queue| &queue.messages);
+        let with = self.subscriptions.iter().map(|subscription| &subscription.kept);
+        let on_queues = self.queues.values().chain(with).flat_map(|queue| &queue.messages);
         let on_queue =
             on_queues.filter(|message| message.stored == wanted).map(|message| message.id.clone()).next();
         on_queue.or_else(|| {
             self.transactions.values().flatten().find_map(|operation| match operation {
-                StoreOperation::Append { stored, message, .. } if *stored == wanted => {
+                Staged::Operation(StoreOperation::Append { stored, message, .. })
+                | Staged::Copy { stored, message, .. }
+                    if *stored == wanted =>
+                {
                     message.headers().message_id.clone()
                 }
                 _ => None,
             })
         })
-    }
-
-    /// What `recovered` differs in; `allowed` says which failed deliveries a message may have, given those that the
-    /// batches say.
-    pub(crate) fn difference(
-        &self,
-        recovered: &Recovered,
-        allowed: impl Fn(StoredId, u32, u32) -> bool,
-    ) -> Option<String> {
-        let none = KeptQueue::default();
-        let mut told = String::new();
-        let names = self.queues.keys().chain(recovered.queues.iter().map(|queue| &queue.destination));
-        for name in names.collect::<std::collections::BTreeSet<_>>() {
-            let mine = self.queues.get(name).unwrap_or(&none);
-            let found = recovered.queues.iter().find(|queue| queue.destination == *name);
-            let totals = found.map_or_else(Totals::default, |queue| queue.totals);
-            if totals != mine.totals {
-                let _ = writeln!(told, "{name}: totals are {totals:?}, not {:?}", mine.totals);
-            }
-            let messages = found.map_or(&[][..], |queue| &queue.messages[..]);
-            let (ids, wanted): (Vec<_>, Vec<_>) = (
-                messages.iter().map(|message| message.stored.0).collect(),
-                mine.messages.iter().map(|message| message.stored.0).collect(),
-            );
-            if ids != wanted {
-                let _ = writeln!(told, "{name}: holds {ids:?}, not {wanted:?}");
-                continue;
-            }
-            for (message, kept) in messages.iter().zip(&mine.messages) {
-                let is_counted =
-                    allowed(kept.stored, kept.state.failed_deliveries, message.state.failed_deliveries);
-                let state =
-                    DeliveryState { failed_deliveries: kept.state.failed_deliveries, ..message.state };
-                let same = message.priority.level() == kept.priority
-                    && message.expiration == kept.expiration
-                    && message.size == kept.size;
-                if !is_counted || state != kept.state || !same {
-                    let _ = writeln!(told, "{name}: {message:?}, not {kept:?}");
-                }
-            }
-        }
-        self.compare_prepared(recovered, &mut told);
-        if recovered.last_id < self.last_id {
-            let _ = writeln!(told, "the last id is {:?}, not {:?}", recovered.last_id, self.last_id);
-        }
-        for (producer, last) in &self.producers {
-            let found = recovered.producers.iter().find(|(name, _)| **name == **producer);
-            if found.is_none_or(|(_, found)| found < last) {
-                let _ = writeln!(told, "{producer} sent {last} last, not {found:?}");
-            }
-        }
-        (!told.is_empty()).then_some(told)
-    }
-
-    fn compare_prepared(&self, recovered: &Recovered, told: &mut String) {
-        let found: Vec<_> = recovered.prepared.iter().map(|prepared| prepared.xid.clone()).collect();
-        if found != self.prepared {
-            let _ = writeln!(told, "prepared are {found:?}, not {:?}", self.prepared);
-            return;
-        }
-        for prepared in &recovered.prepared {
-            let name = StoreTransaction::Distributed(prepared.xid.clone());
-            let (mut sends, mut acknowledged) = (Vec::new(), Vec::new());
-            for operation in self.transactions.get(&name).into_iter().flatten() {
-                match operation {
-                    StoreOperation::Append { stored, queue, .. } => {
-                        sends.push((Recipient::from(queue.clone()), *stored));
-                    }
-                    StoreOperation::Remove { stored, .. } => acknowledged.push(*stored),
-                    _ => {}
-                }
-            }
-            let found: Vec<_> =
-                prepared.sends.iter().map(|(queue, message)| (queue.clone(), message.stored)).collect();
-            if found != sends || prepared.acknowledged != acknowledged {
-                let _ = writeln!(
-                    told,
-                    "{:?} sends {found:?} and acknowledges {:?}, not {sends:?} and {acknowledged:?}",
-                    prepared.xid, prepared.acknowledged
-                );
-            }
-        }
     }
 }
 
@@ -297,24 +314,38 @@ impl Kept {
             let name = StoreTransaction::Distributed(xid.clone());
             for operation in self.transactions.get(&name).into_iter().flatten() {
                 match operation {
-                    StoreOperation::Append { stored, queue, message, .. } => {
+                    Staged::Copy { stored, name, life, message } if self.is_there(*life) => {
+                        branch.ids.push(message.headers().message_id.clone());
+                        let message = KeptMessage::of(*stored, message).recovered();
+                        branch.sends.push((Recipient::Subscription(name.clone()), message));
+                    }
+                    Staged::Operation(StoreOperation::Append { stored, queue, message, .. }) => {
                         branch.ids.push(message.headers().message_id.clone());
                         let message = KeptMessage::of(*stored, message).recovered();
                         branch.sends.push((queue.clone().into(), message));
                     }
-                    StoreOperation::Remove { stored, .. } => branch.acknowledged.push(*stored),
+                    Staged::Operation(StoreOperation::Remove { stored, .. }) => {
+                        branch.acknowledged.push(*stored);
+                    }
                     _ => {}
                 }
             }
             branch
         });
         let producers = self.producers.iter().map(|(name, last)| (name.as_str().into(), *last));
+        let subscriptions = self.subscriptions.iter().map(|one| RecoveredSubscription {
+            subscription: one.name.clone(),
+            topic: one.topic.clone(),
+            no_local: one.no_local,
+            totals: one.kept.totals,
+            messages: one.kept.messages.iter().map(KeptMessage::recovered).collect(),
+        });
         Recovered {
             queues: queues.collect(),
+            subscriptions: subscriptions.collect(),
             prepared: prepared.collect(),
             producers: producers.collect(),
             last_id: self.last_id,
-            ..Recovered::default()
         }
     }
 
@@ -346,6 +377,7 @@ impl Kept {
     }
 
     fn messages_mut(&mut self) -> impl Iterator<Item = &mut KeptMessage> {
-        self.queues.values_mut().flat_map(|queue| &mut queue.messages)
+        let with = self.subscriptions.iter_mut().map(|subscription| &mut subscription.kept);
+        self.queues.values_mut().chain(with).flat_map(|queue| &mut queue.messages)
     }
 }

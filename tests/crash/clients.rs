@@ -1,12 +1,13 @@
 //! The clients of a history: what each has open and in its hands, and what it says to the broker.
 
+mod durable;
 mod ending;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use corriere_broker::machine::{ConnectionKey, Input};
+use corriere_broker::machine::{ConnectionKey, Input, Ticket};
 use corriere_broker::store::Recovered;
 use corriere_core::id::Xid;
 use corriere_core::provider::{
@@ -18,7 +19,7 @@ use corriere_core::{
 };
 
 use crate::history::{Failing, Work};
-use crate::ledger::{Judgement, Name, Violation};
+use crate::ledger::{Judgement, Name, Origin, Violation};
 use crate::random::Random;
 use crate::world::World;
 
@@ -36,6 +37,7 @@ pub(crate) struct Clients {
 pub(crate) struct Connection {
     pub(crate) key: ConnectionKey,
     identity: ConnectionId,
+    client_id: Option<&'static str>,
 }
 
 #[derive(Clone, Debug)]
@@ -54,7 +56,7 @@ pub(crate) struct Consumer {
     connection: ConnectionKey,
     session: SessionId,
     subscription: SubscriptionId,
-    pub(crate) from: Destination,
+    pub(crate) from: Origin,
     epoch: u32,
     last_handed_over: u64,
     buffer: VecDeque<Dispatch>,
@@ -68,7 +70,7 @@ pub(crate) struct Consumer {
 pub(crate) struct Branch {
     xid: Xid,
     /// Its prepare, unless it was found prepared.
-    prepare: Option<corriere_broker::machine::Ticket>,
+    prepare: Option<Ticket>,
 }
 
 /// A message to be sent.
@@ -93,8 +95,9 @@ impl World {
     pub(crate) fn connect(&mut self) -> Result<ConnectionKey, Violation> {
         let key = ConnectionKey(self.number());
         let identity = ConnectionId::foreign(&format!("ID:crash-{}", key.0));
-        self.clients.connections.push(Connection { key, identity: identity.clone() });
-        self.input(Input::Connect { connection: key, identity, client_id: None })?;
+        let client_id = self.clients.free_client_id();
+        self.clients.connections.push(Connection { key, identity: identity.clone(), client_id });
+        self.input(Input::Connect { connection: key, identity, client_id: client_id.map(Into::into) })?;
         Ok(key)
     }
 
@@ -122,33 +125,47 @@ impl World {
         prefetch: u32,
         policy: &RedeliveryPolicy,
     ) -> Judgement {
+        let from = Origin::place(from.clone());
+        let ticket = self.ticket();
+        self.consume(session, from, ticket, prefetch, policy)
+    }
+
+    fn consume(
+        &mut self,
+        session: usize,
+        from: Origin,
+        ticket: Ticket,
+        prefetch: u32,
+        policy: &RedeliveryPolicy,
+    ) -> Judgement {
         let (connection, session) =
             (self.clients.sessions[session].connection, self.clients.sessions[session].id);
         let subscription = SubscriptionId(self.number());
+        let (destination, durable_name) = (from.destination.clone(), from.name());
+        self.ledger.subscribed(&destination, policy.maximum_redeliveries.unwrap_or(u32::MAX));
         self.clients.consumers.push(Consumer {
             connection,
             session,
             subscription,
-            from: from.clone(),
+            from,
             epoch: 0,
             last_handed_over: 0,
             buffer: VecDeque::new(),
             in_hands: VecDeque::new(),
             acknowledged: Vec::new(),
         });
-        self.ledger.subscribed(from, policy.maximum_redeliveries.unwrap_or(u32::MAX));
         let subscribe = Subscribe {
             subscription,
             session,
-            destination: from.clone(),
+            destination,
             credit: Credit::Window { prefetch, extension: None },
             selector: None,
             no_local: false,
             is_default_credit: false,
-            durable_name: None,
+            durable_name,
             redelivery: Some(policy.clone().into()),
         };
-        self.command(connection, Command::OpenSubscription(Box::new(subscribe))).map(drop)
+        self.submit(connection, ticket, Command::OpenSubscription(Box::new(subscribe)))
     }
 
     pub(crate) fn deliver(&mut self, connection: ConnectionKey, dispatch: &Dispatch) -> Judgement {
@@ -281,9 +298,9 @@ impl World {
         };
         let name = transaction.map(|transaction| self.name(connection, &transaction));
         let ticket = self.ticket();
-        if !from.is_topic() {
+        if from.is_lasting() {
             let ids: Vec<_> = settled.iter().map(id_of).collect();
-            self.ledger.settled(&ids, ticket, self.stamp + 1, name.as_ref());
+            self.ledger.settled(&from, &ids, ticket, self.stamp + 1, name.as_ref());
         }
         self.submit(connection, ticket, Command::Acknowledge(ack))
     }

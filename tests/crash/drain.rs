@@ -1,16 +1,16 @@
 //! The end of every history: each branch gets its outcome, fresh consumers take all that is left, the store is closed in
 //! order, and what it brings back then is nothing but its totals.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use corriere_broker::machine::Ticket;
 use corriere_core::provider::Dispatch;
-use corriere_core::{Destination, MessageId, RedeliveryPolicy};
+use corriere_core::{MessageId, RedeliveryPolicy};
 
 use crate::clients::{Draft, id_of};
 use crate::history::{Place, Work};
-use crate::ledger::{Judgement, Spot, Violation};
+use crate::ledger::{Judgement, Origin, Spot, Violation};
 use crate::play::destination;
 use crate::world::World;
 
@@ -35,6 +35,9 @@ pub(crate) fn settle_everything(world: &mut World) -> Judgement {
     world.close_and_open()?;
     take_all(world)?;
     world.close_and_open()?;
+    if let Some((name, left)) = world.ledger.subscriptions().into_iter().find(|(_, left)| !left.is_empty()) {
+        return Err(Violation(format!("{left:?} are with {name} after everything was settled")));
+    }
     for (id, letter, spot) in world.ledger.settled_spots() {
         if letter.is_persistent() && !letter.queue.is_topic() && !matches!(spot, Spot::Gone | Spot::Never) {
             return Err(Violation(format!("{id} is {spot:?} after everything was settled")));
@@ -92,6 +95,14 @@ fn take_all(world: &mut World) -> Judgement {
     for queue in queues.collect::<Vec<_>>() {
         world.subscribe(0, &queue, 7, &forever)?;
     }
+    let subscriptions = world.ledger.subscriptions();
+    let other = world.connect()?;
+    world.open_session(other, Work::Alone)?;
+    for name in subscriptions.keys() {
+        let session = world.session_for(name).expect("one of the two first connections");
+        world.consume_from(session, name.clone(), 7, &forever)?;
+    }
+    let mut copies: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     let mut taken: BTreeMap<(MessageId, bool), u64> = BTreeMap::new();
     let mut order = BTreeMap::new();
     for _ in 0..ROUNDS {
@@ -103,7 +114,15 @@ fn take_all(world: &mut World) -> Judgement {
             let from = world.clients.consumers[consumer].from.clone();
             for dispatch in dispatches {
                 in_order(&mut order, &from, &dispatch)?;
-                *taken.entry((id_of(&dispatch), from.name().starts_with("DLQ."))).or_default() += 1;
+                let id = id_of(&dispatch);
+                if let Some((name, _)) = from.durable.clone() {
+                    if !copies.entry(name.clone()).or_default().insert(id.clone()) {
+                        return Err(Violation(format!("{id} came twice from {name}")));
+                    }
+                } else {
+                    let is_dead = from.destination.name().starts_with("DLQ.");
+                    *taken.entry((id, is_dead)).or_default() += 1;
+                }
                 world.hold(consumer, dispatch);
             }
             world.acknowledge(consumer, count)?;
@@ -112,6 +131,12 @@ fn take_all(world: &mut World) -> Judgement {
         world.write()?;
         if is_idle && !waited {
             break;
+        }
+    }
+    for (name, wanted) in &subscriptions {
+        let came = copies.remove(name).unwrap_or_default();
+        if came != *wanted {
+            return Err(Violation(format!("from {name} came {came:?}, not {wanted:?}")));
         }
     }
     world.reach.drained += taken.len() as u64;
@@ -131,15 +156,17 @@ fn take_all(world: &mut World) -> Judgement {
 
 /// Within a queue and a priority, what a producer sent first comes first.
 fn in_order(
-    order: &mut BTreeMap<(Destination, u8, Arc<str>), u64>,
-    from: &Destination,
+    order: &mut BTreeMap<(String, u8, Arc<str>), u64>,
+    from: &Origin,
     dispatch: &Dispatch,
 ) -> Judgement {
     let id = id_of(dispatch);
-    let key = (from.clone(), dispatch.message.headers().priority.level(), Arc::clone(&id.producer));
+    let place =
+        from.durable.as_ref().map_or_else(|| from.destination.to_string(), |(name, _)| name.to_string());
+    let key = (place.clone(), dispatch.message.headers().priority.level(), Arc::clone(&id.producer));
     let before = order.insert(key, id.sequence);
-    if before.is_some_and(|before| before >= id.sequence) && !from.name().starts_with("DLQ.") {
-        return Err(Violation(format!("{id} came behind {before:?} of its producer from {from}")));
+    if before.is_some_and(|before| before >= id.sequence) && !from.destination.name().starts_with("DLQ.") {
+        return Err(Violation(format!("{id} came behind {before:?} of its producer from {place}")));
     }
     Ok(())
 }

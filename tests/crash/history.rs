@@ -52,6 +52,17 @@ pub(crate) enum Action {
         delay: u16,
         non_blocking: bool,
     },
+    /// Consumes from the topic by one of two durable subscriptions of the connection's client.
+    SubscribeDurably {
+        session: Pick,
+        name: u8,
+        prefetch: u8,
+        maximum_redeliveries: u8,
+    },
+    Unsubscribe {
+        connection: Pick,
+        name: u8,
+    },
     Send {
         session: Pick,
         place: Place,
@@ -130,6 +141,19 @@ pub(crate) fn history(seed: u64, length: usize) -> Vec<Action> {
             actions.push(subscribe(&mut random, Pick(session), place));
         }
     }
+    for (session, name) in [(0, 1), (1, 1), (2, 2)] {
+        if !random.one_in(3) {
+            let session = Pick(session);
+            actions.push(Action::SubscribeDurably { session, name, prefetch: 5, maximum_redeliveries: 6 });
+        }
+    }
+    // A branch that is prepared and waits until somebody decides it.
+    let (place, priority, persistent, size, live) = (Place::B, 4, true, 100, None);
+    actions.extend([
+        Action::Send { session: Pick(1), place, priority, persistent, size, live },
+        Action::Prepare { session: Pick(1) },
+        Action::Write,
+    ]);
     // Some histories have many waiting batches, some few; some send much, some consume much.
     let eager = random.between(2, 9);
     let sends = random.between(14, 34);
@@ -143,7 +167,7 @@ pub(crate) fn history(seed: u64, length: usize) -> Vec<Action> {
 fn action(random: &mut Random, sends: u64) -> Action {
     let pick = Pick(u16::try_from(random.below(1 << 16)).expect("sixteen bits"));
     let small = |random: &mut Random, high| u8::try_from(random.between(1, high)).expect("small");
-    match random.below(sends + 76) {
+    match random.below(sends + 83) {
         0..1 => Action::Connect,
         1..4 => Action::OpenSession {
             connection: pick,
@@ -183,9 +207,25 @@ fn action(random: &mut Random, sends: u64) -> Action {
         66..70 => Action::Advance { millis: *random.pick(&[1, 20, 100, 600]) },
         70..73 => Action::Housekeep,
         73..76 => Action::Checkpoint,
+        76..81 => Action::SubscribeDurably {
+            session: pick,
+            name: small(random, 2),
+            prefetch: *random.pick(&[1, 2, 5, 20]),
+            maximum_redeliveries: *random.pick(&[0, 1, 6, 6]),
+        },
+        81..83 => Action::Unsubscribe { connection: pick, name: small(random, 2) },
         _ => Action::Send {
             session: pick,
-            place: *random.pick(&[Place::A, Place::A, Place::A, Place::B, Place::B, Place::Topic]),
+            place: *random.pick(&[
+                Place::A,
+                Place::A,
+                Place::A,
+                Place::B,
+                Place::B,
+                Place::Topic,
+                Place::Topic,
+                Place::Topic,
+            ]),
             priority: *random.pick(&[4, 4, 4, 0, 9]),
             persistent: !random.one_in(8),
             size: size(random),

@@ -224,6 +224,19 @@ pub(crate) fn perform(world: &mut World, action: Action) -> Judgement {
             };
             world.subscribe(session, &destination(place), prefetch.into(), &policy)
         }
+        Action::SubscribeDurably { session, name, prefetch, maximum_redeliveries } => {
+            let Some(session) = choose(session, sessions).filter(|_| consumers < 6) else { return Ok(()) };
+            let policy = RedeliveryPolicy {
+                maximum_redeliveries: Some(maximum_redeliveries.into()),
+                initial_delay: Duration::ZERO,
+                delay: Duration::ZERO,
+                ..RedeliveryPolicy::default()
+            };
+            world.subscribe_durably(session, name, prefetch.into(), &policy)
+        }
+        Action::Unsubscribe { connection: pick, name } => {
+            connection(world, pick).map_or(Ok(()), |key| world.unsubscribe(key, name))
+        }
         Action::Send { session, place, priority, persistent, size, live } => {
             let Some(session) = choose(session, sessions) else { return Ok(()) };
             world.send(session, &destination(place), &Draft { priority, persistent, size, live })

@@ -6,6 +6,8 @@ pub(crate) struct Reach {
     pub(crate) crashes: u64,
     pub(crate) recovered_messages: u64,
     pub(crate) recovered_branches: u64,
+    /// Messages that durable subscriptions had when the process ended.
+    pub(crate) recovered_copies: u64,
     /// Batches that were given to the store before an end and not confirmed.
     pub(crate) unconfirmed_batches: u64,
     /// Messages that were read back for a consumer.
@@ -28,6 +30,7 @@ impl Reach {
         self.crashes += other.crashes;
         self.recovered_messages += other.recovered_messages;
         self.recovered_branches += other.recovered_branches;
+        self.recovered_copies += other.recovered_copies;
         self.unconfirmed_batches += other.unconfirmed_batches;
         self.loads += other.loads;
         self.attempts += other.attempts;
@@ -44,9 +47,12 @@ impl Reach {
         if self.crashes < 300 {
             return;
         }
-        let Self { recovered_messages, recovered_branches, unconfirmed_batches, loads, .. } = *self;
+        let Self {
+            recovered_messages, recovered_copies, recovered_branches, unconfirmed_batches, loads, ..
+        } = *self;
         let Self { attempts, counted_attempts, dead_letters, drained, .. } = *self;
-        let from_the_disk = [recovered_messages, recovered_branches, unconfirmed_batches, loads];
+        let from_the_disk =
+            [recovered_messages, recovered_copies, recovered_branches, unconfirmed_batches, loads];
         let from_the_clients = [attempts, counted_attempts, dead_letters, drained];
         for reached in from_the_disk.into_iter().chain(from_the_clients) {
             assert!(reached > 20, "{self:?}");

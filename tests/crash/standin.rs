@@ -38,6 +38,12 @@ pub(crate) enum Lie {
     ForgetsPrepared,
     /// Confirms before it writes.
     ConfirmsEarly,
+    /// Of those that a message of a topic goes to only the first gets it.
+    KeepsOneCopy,
+    /// A durable subscription is over with the process.
+    ForgetsSubscriptions,
+    /// One that was removed is there again.
+    ForgetsUnsubscribing,
 }
 
 pub(crate) const LIES: &[Lie] = &[
@@ -51,6 +57,9 @@ pub(crate) const LIES: &[Lie] = &[
     Lie::CutsBodies,
     Lie::ForgetsPrepared,
     Lie::ConfirmsEarly,
+    Lie::KeepsOneCopy,
+    Lie::ForgetsSubscriptions,
+    Lie::ForgetsUnsubscribing,
 ];
 
 /// The disk of a stand-in.
@@ -119,8 +128,15 @@ impl MessageStore for StandIn {
         }
         let mut state = self.state();
         for operation in &batch {
-            if let StoreOperation::Append { stored, message, .. } = operation {
-                state.messages.insert(*stored, Arc::clone(message));
+            match operation {
+                StoreOperation::Append { stored, message, .. } => {
+                    state.messages.insert(*stored, Arc::clone(message));
+                }
+                StoreOperation::Publish { stored, subscriptions, message, .. } => {
+                    let names = (0..subscriptions.len()).map(|place| stored.with(place));
+                    state.messages.extend(names.map(|stored| (stored, Arc::clone(message))));
+                }
+                _ => {}
             }
         }
         state.waiting.push((batch, completion.unwrap_or_else(|| Box::new(|_, _| ()))));
@@ -265,8 +281,14 @@ impl Ground for StandIn {
 
 impl StandIn {
     fn believe(&self, operation: &StoreOperation) -> Option<StoreOperation> {
-        let forgotten =
-            self.lie == Lie::ForgetsAcknowledgements && matches!(operation, StoreOperation::Remove { .. });
-        (!forgotten).then(|| operation.clone())
+        let mut kept = operation.clone();
+        match (self.lie, &mut kept) {
+            (Lie::ForgetsAcknowledgements, StoreOperation::Remove { .. })
+            | (Lie::ForgetsSubscriptions, StoreOperation::CreateSubscription { .. })
+            | (Lie::ForgetsUnsubscribing, StoreOperation::RemoveSubscription(_)) => return None,
+            (Lie::KeepsOneCopy, StoreOperation::Publish { subscriptions, .. }) => subscriptions.truncate(1),
+            _ => {}
+        }
+        Some(kept)
     }
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use corriere_broker::store::Totals;
+use corriere_broker::store::{SubscriptionName, Totals};
 use corriere_core::id::Xid;
 use corriere_core::{Destination, Message, MessageId, Timestamp};
 
+use super::durable::Copy;
 use super::letter::Event;
 use super::{Certainty, Heard, Judgement, Ledger, Name, Outcome, Spot, Violation};
 
@@ -16,6 +17,8 @@ pub(crate) struct Findings {
     /// The messages of each queue, in their order.
     pub(crate) queues: BTreeMap<Destination, Vec<Found>>,
     pub(crate) totals: BTreeMap<Destination, Totals>,
+    /// The messages of each durable subscription, in their order.
+    pub(crate) subscriptions: BTreeMap<SubscriptionName, Vec<Found>>,
     pub(crate) prepared: Vec<Branch>,
 }
 
@@ -30,11 +33,13 @@ pub(crate) struct Found {
 pub(crate) struct Branch {
     pub(crate) xid: Xid,
     pub(crate) sends: Vec<Arc<Message>>,
+    /// What it sends to durable subscriptions.
+    pub(crate) copies: Vec<(SubscriptionName, Arc<Message>)>,
     pub(crate) settled: Vec<MessageId>,
 }
 
 impl Found {
-    fn id(&self) -> MessageId {
+    pub(super) fn id(&self) -> MessageId {
         id_of(&self.message)
     }
 }
@@ -47,7 +52,9 @@ impl Ledger {
     /// Whether all that was found may be there, and all that must be is; from then on it goes on from what was found.
     pub(crate) fn judge(&mut self, findings: &Findings, now: Timestamp, certainty: &Certainty) -> Judgement {
         let found = self.places(findings)?;
-        let decided = self.decide(findings, &found, now, certainty)?;
+        self.judge_subscriptions(findings)?;
+        let copies = self.places_of_copies(findings)?;
+        let decided = self.decide(findings, &found, &copies, now, certainty)?;
         for (id, letter) in &self.letters {
             let spot = found.get(id).copied();
             if !letter.is_persistent() || letter.queue.is_topic() {
@@ -65,16 +72,17 @@ impl Ledger {
                 )));
             }
         }
+        self.judge_copies(findings, &copies, now, certainty, &decided)?;
         self.check_counts(findings, certainty)?;
         check_order(findings)?;
         self.check_topic_dead(findings)?;
         self.collapse(&found, &decided);
         self.check_totals(findings)?;
-        self.go_on(findings);
+        self.go_on(findings, &copies);
         Ok(())
     }
 
-    fn told_of(&self, events: &[Event]) -> String {
+    pub(super) fn told_of(&self, events: &[Event]) -> String {
         let tickets = events.iter().filter_map(|event| match event {
             Event::Sent { ticket } | Event::Settled { ticket, .. } | Event::Condemned { ticket } => {
                 Some(*ticket)
@@ -128,6 +136,7 @@ impl Ledger {
         &self,
         findings: &Findings,
         found: &BTreeMap<MessageId, Spot>,
+        copies: &BTreeMap<Copy, Spot>,
         now: Timestamp,
         certainty: &Certainty,
     ) -> Result<BTreeMap<Name, Outcome>, Violation> {
@@ -149,6 +158,10 @@ impl Ledger {
                             || letter.queue.is_topic()
                             || is_among(spot, self.spots(letter, now, certainty, &assumed))
                     })
+                    && transaction.copies.iter().chain(&transaction.settled_copies).all(|copy| {
+                        let assumed = BTreeMap::from([(name.clone(), *outcome)]);
+                        self.may_be(copy, copies.get(copy).copied(), now, certainty, &assumed)
+                    })
             };
             let Some(outcome) = possible.iter().find(|outcome| fits(outcome)) else {
                 let places: Vec<_> = members.iter().map(|id| format!("{id}: {:?}", found.get(*id))).collect();
@@ -160,6 +173,7 @@ impl Ledger {
                 let mut settled = branch.settled.clone();
                 settled.sort();
                 let mut wanted = transaction.settled.clone();
+                wanted.extend(transaction.settled_copies.iter().map(|(id, ..)| id.clone()));
                 wanted.sort();
                 if settled != wanted {
                     return Err(Violation(format!("{name:?} settles {settled:?}, not {wanted:?}")));
@@ -272,7 +286,7 @@ impl Ledger {
     }
 
     /// A new process begins.
-    fn go_on(&mut self, findings: &Findings) {
+    fn go_on(&mut self, findings: &Findings, copies: &BTreeMap<Copy, Spot>) {
         for letter in self.letters.values_mut() {
             letter.events.clear();
             letter.counts.recorded.clear();
@@ -308,6 +322,7 @@ impl Ledger {
                 }
             }
         }
+        self.go_on_with_copies(findings, copies);
         self.heard = Heard::default();
         self.seen.clear();
         self.patience.clear();
@@ -324,7 +339,10 @@ fn is_among(spot: Option<Spot>, spots: super::tally::Spots) -> bool {
 
 /// Within a queue and a priority, what a producer sent first stands first.
 fn check_order(findings: &Findings) -> Judgement {
-    for (place, found) in findings.queues.iter().filter(|(place, _)| !place.name().starts_with("DLQ.")) {
+    let queues = findings.queues.iter().filter(|(place, _)| !place.name().starts_with("DLQ."));
+    let queues = queues.map(|(place, found)| (place.to_string(), found));
+    let subscriptions = findings.subscriptions.iter().map(|(name, found)| (name.to_string(), found));
+    for (place, found) in queues.chain(subscriptions) {
         let mut last: BTreeMap<(u8, Arc<str>), u64> = BTreeMap::new();
         for found in found {
             let (id, band) = (found.id(), found.message.headers().priority.level());

@@ -3,6 +3,7 @@
 //! It knows nothing of how a broker works: of every message it notes what was asked for it and what was confirmed, and
 //! says from that where it may be after a crash. What is found there then is what it goes on from.
 
+mod durable;
 mod judging;
 mod letter;
 mod tally;
@@ -15,6 +16,7 @@ use corriere_broker::machine::Ticket;
 use corriere_core::provider::{Confirmation, Dispatch, ProviderError};
 use corriere_core::{Destination, Message, MessageId, Timestamp};
 
+pub(crate) use durable::Origin;
 pub(crate) use judging::{Branch, Findings, Found};
 pub(crate) use letter::{Letter, Spot};
 pub(crate) use transaction::{Name, Outcome};
@@ -85,6 +87,7 @@ pub(crate) struct Ledger {
     patience: BTreeMap<Destination, u32>,
     /// Subscriptions that a topic ever had, each of which may have let a message die.
     topic_subscriptions: u64,
+    durable: durable::Durable,
     /// Deliveries of the present step, whose sends have to be confirmed when it is over.
     seen: BTreeSet<MessageId>,
 }
@@ -109,8 +112,12 @@ impl Ledger {
                 let transaction = self.transactions.entry(name.clone()).or_default();
                 transaction.sends.push(id.clone());
                 transaction.is_persistent |= letter.is_persistent() && !letter.queue.is_topic();
+                transaction.may_be_persistent |= letter.is_persistent();
             }
             None => letter.events.push(Event::Sent { ticket }),
+        }
+        if letter.queue.is_topic() && letter.is_persistent() {
+            self.publish(&id, &letter, ticket, within);
         }
         self.letters.insert(id, letter);
     }
@@ -122,11 +129,15 @@ impl Ledger {
     }
 
     /// A consumer was given a message.
-    pub(crate) fn delivered(&mut self, from: &Destination, dispatch: &Dispatch) -> Judgement {
+    pub(crate) fn delivered(&mut self, origin: &Origin, dispatch: &Dispatch) -> Judgement {
+        let from = &origin.destination;
         let id = dispatch.message.headers().message_id.clone().expect("a message with an id");
         let Some(letter) = self.letters.get_mut(&id) else {
             return Err(Violation(format!("{id} was delivered and never sent")));
         };
+        if letter.queue.is_topic() && from.is_topic() {
+            return self.delivered_durably(origin, &id, dispatch);
+        }
         if letter.queue.is_topic() {
             return Ok(());
         }
@@ -167,29 +178,37 @@ impl Ledger {
     }
 
     /// The application was given a message.
-    pub(crate) fn handed_over(&mut self, from: &Destination, id: &MessageId) {
-        let Some(letter) = self.letters.get_mut(id) else { return };
-        let Some(spot) = letter.spot(from) else { return };
+    pub(crate) fn handed_over(&mut self, from: &Origin, id: &MessageId) {
+        let Some((letter, spot)) = self.at(from, id) else { return };
         letter.deliveries(spot).handed_over += 1;
     }
 
     /// The broker was told in a step that a delivery failed, or saw it by itself.
-    pub(crate) fn failed(&mut self, from: &Destination, id: &MessageId, stamp: u64, count: u32) {
-        let Some(letter) = self.letters.get_mut(id) else { return };
-        let Some(spot) = letter.spot(from) else { return };
+    pub(crate) fn failed(&mut self, from: &Origin, id: &MessageId, stamp: u64, count: u32) {
+        let Some((letter, spot)) = self.at(from, id) else { return };
         letter.deliveries(spot).recorded.push((stamp, count));
     }
 
     /// The attempts of a dead process say that this many deliveries failed.
-    pub(crate) fn attempted(&mut self, from: &Destination, id: &MessageId, count: u32) {
-        let Some(letter) = self.letters.get_mut(id) else { return };
-        let Some(spot) = letter.spot(from) else { return };
+    pub(crate) fn attempted(&mut self, from: &Origin, id: &MessageId, count: u32) {
+        let Some((letter, spot)) = self.at(from, id) else { return };
         let deliveries = letter.deliveries(spot);
         deliveries.floor = deliveries.floor.max(count);
     }
 
-    pub(crate) fn settled(&mut self, ids: &[MessageId], ticket: Ticket, stamp: u64, within: Option<&Name>) {
+    pub(crate) fn settled(
+        &mut self,
+        from: &Origin,
+        ids: &[MessageId],
+        ticket: Ticket,
+        stamp: u64,
+        within: Option<&Name>,
+    ) {
         for id in ids {
+            if from.durable.is_some() {
+                self.settled_durably(from, id, ticket, stamp, within);
+                continue;
+            }
             let Some(letter) = self.letters.get_mut(id).filter(|letter| letter.is_persistent()) else {
                 continue;
             };
@@ -211,7 +230,9 @@ impl Ledger {
         }
     }
 
-    pub(crate) fn condemned(&mut self, from: &Destination, id: &MessageId, ticket: Ticket) {
+    pub(crate) fn condemned(&mut self, origin: &Origin, id: &MessageId, ticket: Ticket) {
+        self.condemned_durably(origin, id, ticket);
+        let from = &origin.destination;
         let Some(letter) = self.letters.get_mut(id).filter(|letter| letter.is_persistent()) else { return };
         if letter.queue.is_topic() && from.is_topic() {
             self.topic_dead.entry(id.clone()).or_default().1.push(ticket);

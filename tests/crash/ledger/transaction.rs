@@ -33,6 +33,11 @@ pub(super) struct Transaction {
     pub(super) rollback: Option<Ticket>,
     /// Whether any of it is persistent; a branch of which nothing is, ends with the process.
     pub(super) is_persistent: bool,
+    /// What it sends to durable subscriptions, and what of theirs it settles.
+    pub(super) copies: Vec<super::durable::Copy>,
+    pub(super) settled_copies: Vec<super::durable::Copy>,
+    /// Whether it sends what is persistent where a durable subscription may be.
+    pub(super) may_be_persistent: bool,
     /// Whether something that it sent was delivered.
     pub(super) was_seen: bool,
 }
@@ -44,6 +49,7 @@ impl Transaction {
         let is_prepared = if self.was_prepared { Some(Some(true)) } else { certain(self.prepare) };
         let before = match is_prepared {
             Some(Some(true)) if self.is_persistent => vec![Outcome::Prepared],
+            Some(Some(true)) if self.may_be_persistent => vec![Outcome::Nothing, Outcome::Prepared],
             Some(Some(true)) => vec![Outcome::Nothing],
             Some(None) => vec![Outcome::Nothing, Outcome::Prepared],
             Some(Some(false)) | None => vec![Outcome::Nothing],

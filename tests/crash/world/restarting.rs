@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use corriere_broker::files::Survival;
 use corriere_broker::machine::{Input, Machine};
-use corriere_broker::store::{Recovered, Safety, StoreOperation, StoredId};
+use corriere_broker::store::{Recipient, Recovered, Safety, StoreOperation, StoredId};
 use corriere_core::Message;
 
 use super::{Given, Inbox, Note, Read, World};
@@ -193,15 +193,30 @@ impl World {
             findings.queues.insert(queue.destination.clone(), found.collect());
             findings.totals.insert(queue.destination.clone(), queue.totals);
         }
+        for found in &recovered.subscriptions {
+            let messages = self.read(found.messages.iter().map(|message| message.stored).collect())?;
+            self.reach.recovered_copies += messages.len() as u64;
+            let states = found.messages.iter().map(|message| message.state.failed_deliveries);
+            let found_there = messages.into_iter().zip(states);
+            let found_there = found_there.map(|(message, failed)| Found { message, failed });
+            findings.subscriptions.insert(found.subscription.clone(), found_there.collect());
+        }
         for branch in &recovered.prepared {
-            let sends = self.read(branch.sends.iter().map(|(_, message)| message.stored).collect())?;
+            let (mut sends, mut copies) = (Vec::new(), Vec::new());
+            let read = self.read(branch.sends.iter().map(|(_, message)| message.stored).collect())?;
+            for ((to, _), message) in branch.sends.iter().zip(read) {
+                match to {
+                    Recipient::Queue(_) => sends.push(message),
+                    Recipient::Subscription(name) => copies.push((name.clone(), message)),
+                }
+            }
             let settled = branch.acknowledged.iter().map(|stored| {
                 self.base
                     .id_of(*stored)
                     .ok_or_else(|| Violation(format!("{:?} acknowledges {stored:?}", branch.xid)))
             });
             let settled = settled.collect::<Result<_, _>>()?;
-            findings.prepared.push(Branch { xid: branch.xid.clone(), sends, settled });
+            findings.prepared.push(Branch { xid: branch.xid.clone(), sends, copies, settled });
         }
         Ok(findings)
     }
