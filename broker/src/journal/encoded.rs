@@ -40,7 +40,7 @@ impl Encoded {
             records: Vec::with_capacity(operations.len()),
             large: Vec::new(),
             safety: StoreOperation::safety(operations),
-            is_send: operations.iter().any(is_send),
+            is_send: operations.iter().any(|operation| operation.arrival() == Some(Arrival::Sent)),
             weight: Weight::default(),
         };
         let mut last_transaction = None;
@@ -141,13 +141,6 @@ impl Encoded {
             entries.push(Entry { lsn: place, length: record.length, change: record.change.clone() });
         }
     }
-}
-
-fn is_send(operation: &StoreOperation) -> bool {
-    matches!(
-        operation,
-        StoreOperation::Append { arrival: Arrival::Sent, .. } | StoreOperation::Publish { .. }
-    )
 }
 
 fn too_large(why: &str) -> StoreError {

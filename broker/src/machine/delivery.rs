@@ -13,7 +13,7 @@ use super::queue::{Entry, Place, Position, QueueKey};
 use super::step::ConnectionKey;
 use super::subscription::SubscriptionKey;
 use super::time_index::Timer;
-use crate::store::{DeliveryState, Removal, StoreOperation, StoreTransaction, StoredId};
+use crate::store::{Arrival, DeliveryState, Removal, StoreOperation, StoreTransaction, StoredId};
 
 /// How a delivery failed that comes back counted.
 #[derive(Debug)]
@@ -41,11 +41,16 @@ pub(super) enum Delay {
 const UNSEEN_DELAY: Duration = Duration::from_secs(60);
 
 impl Machine {
-    /// Makes a message visible in a queue that it was sent to.
-    pub(super) fn enqueue(&mut self, queue_key: QueueKey, held: Arc<Held>) {
+    /// Makes a message visible in a queue that it was sent or moved to.
+    pub(super) fn enqueue(&mut self, queue_key: QueueKey, held: Arc<Held>, arrival: Arrival) {
         if let Some(queue) = self.queues.get_mut(&queue_key) {
-            queue.counts.enqueued += 1;
-            queue.totals.enqueued += u64::from(queue.stores(&held));
+            match arrival {
+                Arrival::Sent => {
+                    queue.counts.enqueued += 1;
+                    queue.totals.enqueued += u64::from(queue.stores(&held));
+                }
+                Arrival::MovedIn => queue.counts.moved_in += 1,
+            }
         }
         self.make_visible(queue_key, held);
     }

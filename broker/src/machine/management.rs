@@ -154,7 +154,7 @@ impl Machine {
             return;
         }
         // First there, then gone here: a crash in between must not lose it.
-        self.bring_in(sending);
+        self.make_arrive(sending, Arrival::MovedIn, None);
         removal.into_iter().for_each(|removal| self.record(removal));
         if let Some(left) = left {
             self.has_arrived(*left);
@@ -171,7 +171,7 @@ impl Machine {
         stored: &Result<(), StoreError>,
     ) {
         if stored.is_ok() {
-            self.bring_in(sending);
+            self.make_arrive(sending, Arrival::MovedIn, None);
             if let Some(left) = left {
                 self.has_arrived(*left);
             }
@@ -183,14 +183,6 @@ impl Machine {
             self.turn_back(*left);
         }
         self.note(ticket, |outcome| outcome.no_room += 1);
-    }
-
-    /// Makes a message visible where it was brought. What is brought to a topic is published there.
-    fn bring_in(&mut self, sending: Sending) {
-        match sending.target {
-            Target::Queue(queue) => self.move_in(queue, sending.held),
-            Target::Topic(_) => self.make_sent(sending, None),
-        }
     }
 
     fn note(&mut self, ticket: Ticket, change: impl FnOnce(&mut Outcome)) {

@@ -153,7 +153,7 @@ impl Machine {
             self.moves.add(operations, OnStored::MovedIn { queue: target, held, left });
         } else {
             operations.into_iter().for_each(|operation| self.record(operation));
-            self.move_in(target, held);
+            self.enqueue(target, held, Arrival::MovedIn);
         }
     }
 

@@ -11,6 +11,7 @@ use super::queue::{Queue, QueueKey};
 use super::step::ConnectionKey;
 use super::subscription::SubscriptionKey;
 use crate::counts::Counts;
+use crate::store::Arrival;
 
 /// A topic, numbered in the order of their making and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,14 +89,20 @@ impl Machine {
     }
 
     /// Puts a message into the private queue of every subscription that is not durable. Of a topic that is gone there is none.
-    pub(super) fn publish(&mut self, topic: TopicKey, held: Arc<Held>, origin: Option<ConnectionKey>) {
+    pub(super) fn publish(
+        &mut self,
+        topic: TopicKey,
+        held: Arc<Held>,
+        arrival: Arrival,
+        origin: Option<ConnectionKey>,
+    ) {
         let bound = self.topics.get(&topic).into_iter().flat_map(|topic| &topic.bound);
         let bound: Vec<_> = bound.map(|(key, queue)| (*key, *queue)).collect();
         for (subscription, queue) in bound {
             let Some(subscription_state) = self.subscriptions.get(&subscription) else { continue };
             let is_own = subscription_state.no_local && origin == Some(subscription.0);
             if !subscription_state.is_closed && !is_own {
-                self.enqueue(queue, Arc::clone(&held));
+                self.enqueue(queue, Arc::clone(&held), arrival);
             }
         }
         self.memory.release(held);

@@ -48,14 +48,14 @@ impl World {
 
     /// Makes one that nobody consumes from.
     #[track_caller]
-    fn leave_durable(&mut self, client_id: &str, name: &str) {
+    pub(crate) fn leave_durable(&mut self, client_id: &str, name: &str) {
         let connection = self.connect_as(Some(client_id));
         let consumer = self.durable(connection, name);
         self.close(consumer, 0);
         self.done(connection, Command::Close);
     }
 
-    fn described(&self, name: &str) -> DurableSubscription {
+    pub(crate) fn described(&self, name: &str) -> DurableSubscription {
         let all = self.machine.durable_subscriptions();
         all.into_iter().find(|described| &*described.name == name).expect("it is there")
     }

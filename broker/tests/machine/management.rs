@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use corriere_broker::machine::Action;
+use corriere_broker::machine::{Action, Input};
 use corriere_broker::store::{Arrival, StoreError, StoreOperation};
 use corriere_broker::{Outcome, Settings};
 use corriere_core::provider::{AckKind, Command};
@@ -24,6 +24,9 @@ fn full() -> Result<(), StoreError> {
 fn last_operations(world: &World, count: usize) -> Vec<String> {
     let shortly = |operation: &StoreOperation| match operation {
         StoreOperation::Append { queue, arrival: Arrival::MovedIn, .. } => format!("moved in {queue}"),
+        StoreOperation::Publish { topic, subscriptions, arrival: Arrival::MovedIn, .. } => {
+            format!("moved in {topic} for {}", subscriptions.len())
+        }
         StoreOperation::Remove { reason, transaction: None, .. } => format!("{reason:?}"),
         other => format!("{other:?}"),
     };
@@ -180,6 +183,24 @@ fn dead_letters_of_a_topic_go_to_its_subscribers_and_stay_where_there_is_none() 
 }
 
 #[test]
+fn a_dead_letter_goes_back_to_durable_subscriptions_as_to_a_queue_and_while_the_store_is_full() {
+    let mut world = World::new();
+    let (prices, letters) = (Destination::topic("prices").unwrap(), queue("DLQ.topic.prices"));
+    dead(&mut world, &prices, 1);
+    ["a", "b"].into_iter().for_each(|name| world.leave_durable("c", name));
+    world.step(Input::StoreFull { reason: "no segment is free".into() });
+    assert_eq!(world.manage(&letters, Action::Retry, |_| true), done(1));
+    assert_eq!(last_operations(&world, 2), ["MovedOut", "moved in topic://prices for 2"]);
+    let [a, b] = ["a", "b"].map(|name| world.described(name));
+    for durable in [a, b] {
+        let counts = durable.counts;
+        assert_eq!((counts.moved_in, counts.enqueued, durable.totals.enqueued), (1, 0, 0));
+        assert_eq!((counts.pending, durable.topic), (1, prices.clone()));
+    }
+    assert_eq!(world.counts(&letters).pending, 0);
+}
+
+#[test]
 fn what_is_moved_begins_anew_behind_all_that_is_there() {
     let mut world = World::new();
     let (orders, away) = (filled(&mut world, "orders", 3), filled(&mut world, "away", 1));
@@ -238,7 +259,7 @@ fn what_expires_while_it_is_moved_in_vain_expires_then() {
     world.advance(SECOND);
     world.store(full());
     world.hold_store = false;
-    world.step(corriere_broker::machine::Input::Tick);
+    world.step(Input::Tick);
     assert_eq!((world.counts(&orders).expired, world.counts(&orders).pending), (1, 0));
     while !world.unstored.is_empty() {
         world.store(Ok(()));
@@ -328,10 +349,7 @@ fn what_is_gone_by_its_turn_is_skipped() {
     let messages = shown.into_iter().map(|shown| (shown.location, shown.body.unwrap())).collect::<Vec<_>>();
     assert_eq!(world.manage(&orders, Action::Purge, |_| true), done(1));
     let order = corriere_broker::machine::Order { queue: orders, action: Action::Purge, messages };
-    world.step(corriere_broker::machine::Input::Manage {
-        ticket: corriere_broker::machine::Ticket(999),
-        order,
-    });
+    world.step(Input::Manage { ticket: corriere_broker::machine::Ticket(999), order });
     let expected = Outcome { matched: 1, skipped: 1, ..Outcome::default() };
     assert_eq!(world.managed.pop().unwrap().1, Ok(expected));
 }

@@ -511,5 +511,5 @@ pub(crate) fn acknowledge(
 }
 
 fn is_moved_in(operation: &StoreOperation) -> bool {
-    matches!(operation, StoreOperation::Append { arrival: Arrival::MovedIn, .. })
+    operation.arrival() == Some(Arrival::MovedIn)
 }

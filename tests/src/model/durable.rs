@@ -224,7 +224,7 @@ impl Durable {
 
     fn note_producer(&mut self, operation: &StoreOperation) {
         let (StoreOperation::Append { arrival: Arrival::Sent, message, .. }
-        | StoreOperation::Publish { message, .. }) = operation
+        | StoreOperation::Publish { arrival: Arrival::Sent, message, .. }) = operation
         else {
             return;
         };

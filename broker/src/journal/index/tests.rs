@@ -25,6 +25,7 @@ enum Step {
     /// To those of three subscriptions whose bits are set.
     Publish {
         to: u8,
+        moved: bool,
         producer: Option<(u8, u8)>,
         transaction: Option<u8>,
         large: bool,
@@ -75,8 +76,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(queue, moved, producer, transaction, large)| {
                 Step::Append { queue, moved, producer, transaction, large }
             }),
-        4 => (0_u8..8, prop::option::of((0_u8..3, any::<u8>())), transaction(), any::<bool>())
-            .prop_map(|(to, producer, transaction, large)| Step::Publish { to, producer, transaction, large }),
+        4 => (0_u8..8, any::<bool>(), prop::option::of((0_u8..3, any::<u8>())), transaction(), any::<bool>())
+            .prop_map(|(to, moved, producer, transaction, large)| {
+                Step::Publish { to, moved, producer, transaction, large }
+            }),
         2 => (0_u8..3, any::<bool>())
             .prop_map(|(subscription, no_local)| Step::Create { subscription, no_local }),
         1 => (0_u8..3).prop_map(|subscription| Step::Unsubscribe { subscription }),
@@ -437,7 +440,7 @@ proptest! {
                         large: is_large.then_some(LargeFile { name: stored, length: 7 }),
                     })
                 }
-                Step::Publish { to, producer, transaction: of, large: is_large } => {
+                Step::Publish { to, moved, producer, transaction: of, large: is_large } => {
                     let stored = StoredId(model.last_id + 1);
                     let to: Vec<_> = (0..3).filter(|bit| to & (1 << bit) != 0).map(subscription).collect();
                     large.insert(stored, is_large);
@@ -445,7 +448,7 @@ proptest! {
                     Change::Append(Appended {
                         stored,
                         to: Recipients::Subscriptions(topic(), to),
-                        arrival: Arrival::Sent,
+                        arrival: if moved { Arrival::MovedIn } else { Arrival::Sent },
                         priority: Priority::default(),
                         expiration: None,
                         size: lsn,
