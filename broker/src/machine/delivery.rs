@@ -136,22 +136,23 @@ impl Machine {
     }
 
     fn update_ring(&mut self, key: SubscriptionKey) {
-        self.note_stall(key);
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
-        let takes_new = subscription.takes_new();
-        if takes_new == subscription.is_in_ring {
-            return;
+        let (takes_new, may_stall) = (subscription.takes_new(), subscription.may_stall());
+        if takes_new != subscription.is_in_ring {
+            let Some(queue) = self.queues.get_mut(&subscription.queue) else { return };
+            subscription.is_in_ring = takes_new;
+            if !takes_new {
+                queue.leave_ring(subscription.turn, key);
+            } else {
+                queue.join_ring(subscription.turn, key);
+                if queue.has_ready() {
+                    let queue_key = subscription.queue;
+                    self.look_at(queue_key);
+                }
+            }
         }
-        let Some(queue) = self.queues.get_mut(&subscription.queue) else { return };
-        subscription.is_in_ring = takes_new;
-        if !takes_new {
-            queue.leave_ring(subscription.turn, key);
-            return;
-        }
-        queue.join_ring(subscription.turn, key);
-        if queue.has_ready() {
-            let queue_key = subscription.queue;
-            self.look_at(queue_key);
+        if may_stall {
+            self.note_stall(key);
         }
     }
 

@@ -250,6 +250,41 @@ fn what_there_is_no_room_for_in_the_store_is_where_it_was_and_as_it_was() {
 }
 
 #[test]
+fn what_could_not_be_moved_is_kept_for_its_consumer_again_and_blocks_it() {
+    for closes in [false, true] {
+        let mut world = World::new();
+        let orders = filled(&mut world, "orders", 3);
+        let connection = world.connect();
+        let consumer = world.consumer(connection, &orders, window(1));
+        world.received(consumer);
+        world.ack(consumer, 1, 1, failed());
+        world.hold_store = true;
+        world.order(&orders, Action::Move(queue("away")), |sequence| sequence == 1);
+        assert_eq!(sequences(&world.received(consumer)), [2], "it goes on without it");
+        if closes {
+            world.submit(connection, Command::CloseSession { session: consumer.session });
+        }
+        while !world.unstored.is_empty() {
+            let outcome = if world.is_move_next() { full() } else { Ok(()) };
+            world.store(outcome);
+        }
+        world.hold_store = false;
+        let other = world.consumer(connection, &orders, window(1));
+        let second = if closes { (2, 1) } else { (3, 1) };
+        assert_eq!(counted(&world.received(other)), [second]);
+        world.advance(SECOND);
+        world.ack(other, 1, 1, AckKind::Standard);
+        if closes {
+            assert_eq!(counted(&world.received(other)), [(1, 2)], "nobody is there that it was kept for");
+        } else {
+            assert!(world.received(other).is_empty(), "it is another one's");
+            world.ack(consumer, 2, 2, AckKind::Standard);
+            assert_eq!(counted(&world.received(consumer)), [(1, 2)]);
+        }
+    }
+}
+
+#[test]
 fn what_expires_while_it_is_moved_in_vain_expires_then() {
     let mut world = World::new();
     let (connection, orders) = (world.connect(), queue("orders"));
