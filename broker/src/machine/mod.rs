@@ -101,6 +101,8 @@ pub struct Machine {
     topic_names: HashMap<Arc<str>, TopicKey>,
     next_topic: u64,
     durable: BTreeMap<SubscriptionName, Durable>,
+    /// Those that gave way to one of their name which the store has not made yet, the oldest first.
+    replaced: BTreeMap<SubscriptionName, Vec<Durable>>,
     temporaries: Temporaries,
     browsers: BTreeMap<SubscriptionKey, Browser>,
     transactions: BTreeMap<TransactionKey, Transaction>,
@@ -157,6 +159,7 @@ impl Machine {
             topic_names: HashMap::new(),
             next_topic: 0,
             durable: BTreeMap::new(),
+            replaced: BTreeMap::new(),
             temporaries: Temporaries::default(),
             browsers: BTreeMap::new(),
             transactions: BTreeMap::new(),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use corriere_core::{Destination, Timestamp};
 
 use super::Machine;
+use super::durable::Gets;
 use super::memory::Held;
 use super::queue::{Queue, QueueKey};
 use super::step::ConnectionKey;
@@ -22,8 +23,8 @@ pub(super) struct TopicKey(pub(super) u64);
 pub(super) struct Topic {
     pub(super) destination: Destination,
     bound: BTreeMap<SubscriptionKey, QueueKey>,
-    /// Those of durable subscriptions, each with the client id whose messages it leaves out.
-    pub(super) durable: BTreeMap<QueueKey, Option<Arc<str>>>,
+    /// Those of durable ones.
+    pub(super) durable: BTreeMap<QueueKey, Gets>,
     /// The counts of subscriptions that are gone, and of what comes to none.
     pub(super) ended: Counts,
 }
@@ -85,7 +86,9 @@ impl Machine {
     pub(super) fn has_subscribers(&self, topic: TopicKey) -> bool {
         let Some(topic) = self.topics.get(&topic) else { return false };
         let mut bound = topic.bound.keys().filter_map(|key| self.subscriptions.get(key));
-        !topic.durable.is_empty() || bound.any(|subscription| !subscription.is_closed)
+        let mut durable = topic.durable.values();
+        durable.any(|gets| !matches!(gets, Gets::Nothing))
+            || bound.any(|subscription| !subscription.is_closed)
     }
 
     /// Puts a message into the private queue of every subscription that is not durable. Of a topic that is gone there is none.

@@ -88,7 +88,8 @@ impl Index {
         known.unwrap_or_else(|| self.add_queue(Holder::Queue(destination.clone())))
     }
 
-    /// The number of a durable subscription, if it is there.
+    /// The number of a durable subscription, if it is there and to this topic: what is sent to one that could not be made must
+    /// not come to the one that was there before.
     pub(super) fn subscription_number(
         &mut self,
         topic: &Destination,
@@ -102,7 +103,12 @@ impl Index {
             let (name, topic) = (name.clone(), topic.clone());
             return Some(self.add_queue(Holder::Subscription { name, topic, no_local: false }));
         }
-        known
+        known.filter(|number| {
+            let holder = self.queues.get(number).map(|queue| &queue.holder);
+            let is_to_it = matches!(holder, Some(Holder::Subscription { topic: of, .. }) if of == topic);
+            // Where records are lost, that may be the one by which it was made anew.
+            is_to_it || self.guessed.is_some()
+        })
     }
 
     /// From now on what goes to a durable subscription that is not known makes one: where records are lost, that of its making may
