@@ -7,7 +7,7 @@ use corriere_core::nearest::nearest;
 use corriere_core::provider::{
     Capability, ConnectOptions, DeliverySink, Provider, ProviderConnection, ProviderError,
 };
-use corriere_core::{Clock, Destination};
+use corriere_core::{Clock, Destination, DestinationKind};
 use tokio::runtime::Handle;
 
 use crate::browse::Browse;
@@ -118,16 +118,18 @@ impl Broker {
     /// # Errors
     /// [`QueueError::Unknown`], with the nearest name, when there is none.
     pub fn queue(&self, name: &str) -> Result<QueueHandle, QueueError> {
-        let queues = self.destinations().into_iter().filter(|queue| !queue.is_topic());
-        let mut queues: Vec<_> = queues.collect();
-        match queues.iter().position(|queue| queue.name() == name) {
-            Some(found) => Ok(QueueHandle::new(Arc::clone(&self.0), queues.swap_remove(found))),
-            None => Err(QueueError::Unknown {
-                broker: self.name().to_owned(),
-                queue: name.to_owned(),
-                nearest: nearest(name, queues.iter().map(Destination::name)).map(str::to_owned),
-            }),
+        let named = [Destination::queue(name), Destination::temporary(DestinationKind::Queue, name)];
+        let is_there = |queue: &Destination| self.counts(queue).is_some();
+        if let Some(found) = named.into_iter().flatten().find(is_there) {
+            return Ok(QueueHandle::new(Arc::clone(&self.0), found));
         }
+        let all = self.destinations();
+        let names = all.iter().filter(|other| !other.is_topic()).map(Destination::name);
+        Err(QueueError::Unknown {
+            broker: self.name().to_owned(),
+            queue: name.to_owned(),
+            nearest: nearest(name, names).map(str::to_owned),
+        })
     }
 
     /// Ends when the broker has stopped because it failed, as after a failed write of its store; never when it was told to

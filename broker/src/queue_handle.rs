@@ -9,7 +9,7 @@ use crate::browse::Browse;
 use crate::counts::Counts;
 use crate::edge::Edge;
 use crate::machine::{Action, Order};
-use crate::outcome::Outcome;
+use crate::operation_counts::OperationCounts;
 use crate::store::Totals;
 
 /// How many messages are done at once, and how many bytes of them, one of any size apart.
@@ -71,7 +71,7 @@ impl QueueHandle {
     ///
     /// # Errors
     /// [`QueueError::Broker`] when the broker or its store ended meanwhile; some of it may be done.
-    pub async fn purge(&self, filter: impl Fn(&Message) -> bool) -> Result<Outcome, QueueError> {
+    pub async fn purge(&self, filter: impl Fn(&Message) -> bool) -> Result<OperationCounts, QueueError> {
         self.manage(Action::Purge, filter).await
     }
 
@@ -84,7 +84,7 @@ impl QueueHandle {
     ///
     /// # Errors
     /// As [`QueueHandle::purge`].
-    pub async fn retry(&self, filter: impl Fn(&Message) -> bool) -> Result<Outcome, QueueError> {
+    pub async fn retry(&self, filter: impl Fn(&Message) -> bool) -> Result<OperationCounts, QueueError> {
         self.manage(Action::Retry, filter).await
     }
 
@@ -97,7 +97,7 @@ impl QueueHandle {
         &self,
         destination: &Destination,
         filter: impl Fn(&Message) -> bool,
-    ) -> Result<Outcome, QueueError> {
+    ) -> Result<OperationCounts, QueueError> {
         self.manage(Action::Move(destination.clone()), filter).await
     }
 
@@ -110,7 +110,7 @@ impl QueueHandle {
         &self,
         destination: &Destination,
         filter: impl Fn(&Message) -> bool,
-    ) -> Result<Outcome, QueueError> {
+    ) -> Result<OperationCounts, QueueError> {
         self.manage(Action::Copy(destination.clone()), filter).await
     }
 
@@ -121,8 +121,12 @@ impl QueueHandle {
         self.edge.set_prefetch(self.queue.clone(), prefetch);
     }
 
-    async fn manage(&self, action: Action, filter: impl Fn(&Message) -> bool) -> Result<Outcome, QueueError> {
-        let mut outcome = Outcome::default();
+    async fn manage(
+        &self,
+        action: Action,
+        filter: impl Fn(&Message) -> bool,
+    ) -> Result<OperationCounts, QueueError> {
+        let mut outcome = OperationCounts::default();
         let mut browse = self.browse();
         let mut is_over = false;
         while !is_over {

@@ -1,6 +1,6 @@
 //! What an operator does through the application.
 
-use corriere::broker::{Outcome, all};
+use corriere::broker::{OperationCounts, all};
 use corriere::prelude::*;
 
 use crate::{Error, application};
@@ -33,7 +33,7 @@ async fn fail_and_retry(app: &Application) -> Result<(), Error> {
     delivery.release(corriere::core::Release::Redeliver { delay: None, cause }).await?;
     // It dies of its first failure, and goes where the policy says.
     let outcome = app.broker()?.queue("ActiveMQ.DLQ")?.retry(all).await?;
-    assert_eq!(outcome, Outcome { matched: 1, done: 1, ..Outcome::default() });
+    assert_eq!(outcome, OperationCounts { matched: 1, done: 1, ..OperationCounts::default() });
     let again = consumer.receive().await?.expect("it is open");
     assert_eq!((again.count(), again.property::<String>("dlqTime").unwrap()), (1, None));
     again.acknowledge().await?;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use corriere_broker::all;
 use corriere_core::AcknowledgeMode::{Auto, Client, Transacted};
-use corriere_core::provider::ProviderError;
-use corriere_core::{Destination, Error, Message, SendOptions, Session};
+use corriere_core::provider::{Cause, CauseKind, ProviderError};
+use corriere_core::{ConnectionFactory, Destination, Error, Message, Release, SendOptions, Session};
 
 use crate::support::{End, Home, Running, next, queue, send_text, text, within};
 
@@ -292,4 +292,35 @@ async fn copies_stop_at_the_limit_of_the_store_as_sends_do_and_sends_go_on_when_
     assert_eq!(drain(&broker, &q).await, ["later"]);
     assert_eq!(within(broker.broker.queue("away").unwrap().purge(all)).await.unwrap().done, copies);
     broker.stop();
+}
+
+#[tokio::test]
+async fn a_dead_letter_goes_back_to_a_durable_subscription_out_of_a_full_store_and_is_there_after_any_end() {
+    for end in [End::Stop, End::Kill, End::PowerCut(1)] {
+        let mut home = small();
+        let (q, prices) = (queue("q"), Destination::topic("prices").unwrap());
+        let broker = home.start();
+        let url = format!("vm://{}?jms.clientID=c", broker.broker.name());
+        let connection = ConnectionFactory::from_url(&url).unwrap().create_connection().await.unwrap();
+        connection.start().unwrap();
+        let session = connection.create_session(Client).await.unwrap();
+        let consumer = within(session.create_durable_consumer(&prices, "d")).await.unwrap();
+        send_text(&broker.session(Auto).await, &prices, "m1").await;
+        let cause = Cause { kind: CauseKind::Failure, text: "E1".into(), listener: None };
+        within(next(&consumer).await.release(Release::DeadLetter { cause })).await.unwrap();
+        within(connection.close()).await.unwrap();
+        broker.until(&queue("DLQ.topic.prices"), |counts| counts.pending == 1).await;
+        assert!(fill(&home, &broker, &q).await > 0);
+        let letters = broker.broker.queue("DLQ.topic.prices").unwrap();
+        assert_eq!(within(letters.retry(all)).await.unwrap().done, 1, "{end:?}");
+        let totals = |broker: &Running| broker.broker.durable_subscriptions()[0].totals;
+        let before = totals(&broker);
+        assert_eq!((before.enqueued, before.dead_lettered), (1, 1), "what is moved there was not sent again");
+        let broker = home.restart(broker, end);
+        assert_eq!(totals(&broker), before, "{end:?}");
+        let [durable] = &*broker.broker.durable_subscriptions() else { panic!("there is one") };
+        assert_eq!(durable.counts.pending, 1, "{end:?}");
+        assert_eq!(broker.counts(&queue("DLQ.topic.prices")).pending, 0, "{end:?}");
+        broker.stop();
+    }
 }

@@ -1,16 +1,16 @@
 //! What an operator does with queues: nothing is lost or there twice, over restarts, crashes at every write, and a memory that
 //! has not room for all.
 
-use corriere_broker::{Outcome, all};
+use corriere_broker::{OperationCounts, all};
 use corriere_core::AcknowledgeMode::{Auto, Client};
 use corriere_core::provider::{Cause, CauseKind};
 use corriere_core::{Message, Release, SendOptions};
 
 use crate::support::{End, Home, Running, next, property, queue, text, within};
 
-fn done(count: usize) -> Outcome {
+fn done(count: usize) -> OperationCounts {
     let count = count as u64;
-    Outcome { matched: count, done: count, ..Outcome::default() }
+    OperationCounts { matched: count, done: count, ..OperationCounts::default() }
 }
 
 /// Sends so many messages to the queue `q`, and has all of them become dead letters.

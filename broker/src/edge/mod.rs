@@ -25,7 +25,7 @@ use corriere_core::{Clock, Destination, Timestamp};
 use tokio::sync::{Notify, oneshot, watch};
 
 use crate::machine::{ConnectionKey, Input, Machine, Order};
-use crate::outcome::Outcome;
+use crate::operation_counts::OperationCounts;
 use crate::registry;
 use crate::settings::Settings;
 use crate::store::{Loaded, MessageStore, StoreEvent, StoredId};
@@ -190,7 +190,7 @@ impl Edge {
     }
 
     /// Does something with messages of a queue, as an operator wishes.
-    pub(crate) async fn manage(&self, order: Order) -> Result<Outcome, ProviderError> {
+    pub(crate) async fn manage(&self, order: Order) -> Result<OperationCounts, ProviderError> {
         let (told, outcome) = oneshot::channel();
         self.post(Posted::Manage { order, told });
         outcome.await.unwrap_or(Err(ProviderError::Lost))

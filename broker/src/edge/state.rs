@@ -17,7 +17,7 @@ use crate::store::StoredId;
 pub(super) type Outcome = Result<Confirmation, ProviderError>;
 
 /// What an operator is told.
-pub(super) type Managed = Result<crate::Outcome, ProviderError>;
+pub(super) type Managed = Result<crate::OperationCounts, ProviderError>;
 
 /// The operator who waits for that.
 pub(super) type Told = oneshot::Sender<Managed>;

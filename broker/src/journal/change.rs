@@ -86,10 +86,18 @@ pub(crate) struct Appended {
 impl Appended {
     /// Whether this is a name of it.
     pub(crate) fn is_named(&self, stored: StoredId) -> bool {
-        let names = match &self.to {
+        stored.0.checked_sub(self.stored.0).is_some_and(|place| place < self.names() as u64)
+    }
+
+    /// Its last name.
+    pub(crate) fn last_name(&self) -> StoredId {
+        self.stored.with(self.names().saturating_sub(1))
+    }
+
+    fn names(&self) -> usize {
+        match &self.to {
             Recipients::Queue(_) => 1,
             Recipients::Subscriptions(_, subscriptions) => subscriptions.len(),
-        };
-        stored.0.checked_sub(self.stored.0).is_some_and(|place| place < names as u64)
+        }
     }
 }

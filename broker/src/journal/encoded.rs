@@ -144,11 +144,7 @@ impl Encoded {
 }
 
 fn is_send(operation: &StoreOperation) -> bool {
-    matches!(
-        operation,
-        StoreOperation::Append { arrival: Arrival::Sent | Arrival::Copied, .. }
-            | StoreOperation::Publish { .. }
-    )
+    matches!(operation.arrival(), Some(Arrival::Sent | Arrival::Copied))
 }
 
 fn too_large(why: &str) -> StoreError {

@@ -58,24 +58,20 @@ pub(super) fn put_record(
     let (kind, change) = match operation {
         StoreOperation::Append { stored, queue, arrival, message, transaction } => {
             let to = Recipients::Queue(queue.clone());
-            put_u64(out, stored.0);
-            out.push(match arrival {
-                Arrival::Sent => 0,
-                Arrival::MovedIn | Arrival::Copied => 1,
-            });
+            put_arrival(out, *stored, *arrival);
             put_destination(out, queue)?;
             let (appended, rest) =
                 put_message(out, start, (*stored, to, *arrival), message, transaction.as_ref(), large_from)?;
             large = rest;
             (APPEND, Change::Append(appended))
         }
-        StoreOperation::Publish { stored, topic, subscriptions, message, transaction } => {
+        StoreOperation::Publish { stored, topic, subscriptions, arrival, message, transaction } => {
             let to = Recipients::Subscriptions(topic.clone(), subscriptions.clone());
-            put_u64(out, stored.0);
+            put_arrival(out, *stored, *arrival);
             put_destination(out, topic)?;
             put_count(out, subscriptions.len())?;
             subscriptions.iter().try_for_each(|subscription| put_subscription(out, subscription))?;
-            let who = (*stored, to, Arrival::Sent);
+            let who = (*stored, to, *arrival);
             let (appended, rest) = put_message(out, start, who, message, transaction.as_ref(), large_from)?;
             large = rest;
             (PUBLISH, Change::Append(appended))
@@ -299,6 +295,15 @@ fn number(header: &[u8; HEADER], at: usize) -> u32 {
     header[at..].first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
 }
 
+/// With what each record of a message begins.
+fn put_arrival(out: &mut Vec<u8>, stored: StoredId, arrival: Arrival) {
+    put_u64(out, stored.0);
+    out.push(match arrival {
+        Arrival::Sent => 0,
+        Arrival::MovedIn | Arrival::Copied => 1,
+    });
+}
+
 /// Appends what follows the recipients of a message. When the record, which begins at `start`, would be longer than
 /// `large_from`, the rest of the message is taken out of it and returned.
 fn put_message(
@@ -349,18 +354,18 @@ type Large = (u64, u32);
 /// Up to the rest of the message, of a record of this kind.
 fn read_append(kind: u8, fields: &mut Fields<'_>) -> Result<(Appended, Summary, Option<Large>), Fault> {
     let stored = StoredId(fields.u64()?);
-    let (arrival, to) = if kind == PUBLISH {
+    let arrival = match fields.u8()? {
+        0 => Arrival::Sent,
+        1 => Arrival::MovedIn,
+        _ => return Err("the arrival of a message is unknown"),
+    };
+    let to = if kind == PUBLISH {
         let topic = read_destination(fields)?;
         // Not more than there is: the number alone is nothing to make room by.
         let subscriptions = (0..fields.u32()?).map(|_| read_subscription(fields));
-        (Arrival::Sent, Recipients::Subscriptions(topic, subscriptions.collect::<Result<_, _>>()?))
+        Recipients::Subscriptions(topic, subscriptions.collect::<Result<_, _>>()?)
     } else {
-        let arrival = match fields.u8()? {
-            0 => Arrival::Sent,
-            1 => Arrival::MovedIn,
-            _ => return Err("the arrival of a message is unknown"),
-        };
-        (arrival, Recipients::Queue(read_destination(fields)?))
+        Recipients::Queue(read_destination(fields)?)
     };
     let transaction = read_transaction(fields)?;
     let size = fields.u64()?;

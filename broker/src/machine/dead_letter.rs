@@ -177,12 +177,4 @@ impl Machine {
         }
         Some((self.queue_named(&target)?, copy))
     }
-
-    /// Makes a dead letter visible in its queue.
-    pub(super) fn move_in(&mut self, queue_key: QueueKey, held: Arc<super::memory::Held>) {
-        if let Some(queue) = self.queues.get_mut(&queue_key) {
-            queue.counts.moved_in += 1;
-        }
-        self.make_visible(queue_key, held);
-    }
 }

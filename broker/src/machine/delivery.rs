@@ -13,7 +13,7 @@ use super::queue::{Entry, Place, Position, QueueKey};
 use super::step::ConnectionKey;
 use super::subscription::SubscriptionKey;
 use super::time_index::Timer;
-use crate::store::{DeliveryState, Removal, StoreOperation, StoreTransaction, StoredId};
+use crate::store::{Arrival, DeliveryState, Removal, StoreOperation, StoreTransaction, StoredId};
 
 /// How a delivery failed that comes back counted.
 #[derive(Debug)]
@@ -41,11 +41,16 @@ pub(super) enum Delay {
 const UNSEEN_DELAY: Duration = Duration::from_secs(60);
 
 impl Machine {
-    /// Makes a message visible in a queue that it was sent to.
-    pub(super) fn enqueue(&mut self, queue_key: QueueKey, held: Arc<Held>) {
+    /// Makes a message visible in a queue that it was sent or moved to.
+    pub(super) fn enqueue(&mut self, queue_key: QueueKey, held: Arc<Held>, arrival: Arrival) {
         if let Some(queue) = self.queues.get_mut(&queue_key) {
-            queue.counts.enqueued += 1;
-            queue.totals.enqueued += u64::from(queue.stores(&held));
+            match arrival {
+                Arrival::Sent => {
+                    queue.counts.enqueued += 1;
+                    queue.totals.enqueued += u64::from(queue.stores(&held));
+                }
+                Arrival::MovedIn | Arrival::Copied => queue.counts.moved_in += 1,
+            }
         }
         self.make_visible(queue_key, held);
     }
@@ -131,22 +136,23 @@ impl Machine {
     }
 
     fn update_ring(&mut self, key: SubscriptionKey) {
-        self.note_stall(key);
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
-        let takes_new = subscription.takes_new();
-        if takes_new == subscription.is_in_ring {
-            return;
+        let (takes_new, may_stall) = (subscription.takes_new(), subscription.may_stall());
+        if takes_new != subscription.is_in_ring {
+            let Some(queue) = self.queues.get_mut(&subscription.queue) else { return };
+            subscription.is_in_ring = takes_new;
+            if !takes_new {
+                queue.leave_ring(subscription.turn, key);
+            } else {
+                queue.join_ring(subscription.turn, key);
+                if queue.has_ready() {
+                    let queue_key = subscription.queue;
+                    self.look_at(queue_key);
+                }
+            }
         }
-        let Some(queue) = self.queues.get_mut(&subscription.queue) else { return };
-        subscription.is_in_ring = takes_new;
-        if !takes_new {
-            queue.leave_ring(subscription.turn, key);
-            return;
-        }
-        queue.join_ring(subscription.turn, key);
-        if queue.has_ready() {
-            let queue_key = subscription.queue;
-            self.look_at(queue_key);
+        if may_stall {
+            self.note_stall(key);
         }
     }
 

@@ -4,6 +4,8 @@
 //!   over. What it has not settled when it is closed stays with its session, and nobody removes the subscription meanwhile.
 //! - Which of them a message goes to is decided when it is sent. The store takes it once for all of them; each has it under a
 //!   name of its own, and all share its body as long as that is in memory.
+//! - One that is made anew, for another topic or with another `no_local`, ends when the store has made the new one, and is what it
+//!   was when that fails. Meanwhile it gets nothing more.
 //! - With `no_local` it leaves out what its own client sends, over whichever connection (Jakarta Messaging 3.1, section 8.3.3),
 //!   so also what that sends while nobody consumes. ActiveMQ compares connections, and delivers that later.
 
@@ -32,6 +34,31 @@ pub(super) struct Durable {
     consumer: Option<SubscriptionKey>,
     /// Whether the store has made it.
     is_stored: bool,
+}
+
+/// What of a topic comes to a durable subscription.
+#[derive(Debug)]
+pub(super) enum Gets {
+    All,
+    /// All but what this client sends.
+    AllBut(Arc<str>),
+    /// Nothing, as one of its name is being made.
+    Nothing,
+}
+
+impl Gets {
+    fn of(name: &SubscriptionName, no_local: bool) -> Self {
+        if no_local { Self::AllBut(Arc::clone(&name.client_id)) } else { Self::All }
+    }
+
+    /// Whether it gets what a connection of this client id sends.
+    fn includes(&self, sender: Option<&str>) -> bool {
+        match self {
+            Self::All => true,
+            Self::AllBut(client) => Some(&**client) != sender,
+            Self::Nothing => false,
+        }
+    }
 }
 
 /// Whether what a consumer consumes from is there.
@@ -79,7 +106,7 @@ impl Machine {
             let is_same = self.queues.get(&durable.queue).is_some_and(|queue| queue.destination == *topic);
             if !is_same || durable.no_local != subscribe.no_local {
                 self.check_settled(&name, durable)?;
-                self.remove_durable(&name);
+                self.replace_durable(&name);
             }
         }
         let told = |queue| OnStored::Subscribed { consumer: key, queue, ticket };
@@ -113,20 +140,14 @@ impl Machine {
     ) {
         let name = self.queues.get(&queue).and_then(|queue| queue.durable.clone());
         let Err(error) = outcome else {
-            if let Some(durable) = name.and_then(|name| self.durable.get_mut(&name)) {
-                durable.is_stored = true;
-            }
+            name.iter().for_each(|name| self.durable_is_made(name, queue));
             return self.confirm_when_served(consumer, ticket);
         };
         if self.subscriptions.get(&consumer).is_some_and(|consumer| consumer.queue == queue) {
             let cause = Cause::failure("its durable subscription could not be stored");
             self.end_subscription(consumer, &cause);
         }
-        if let Some(name) = name {
-            self.remove_durable(&name);
-            // There may be an older one of this name.
-            self.record(StoreOperation::RemoveSubscription(name));
-        }
+        name.iter().for_each(|name| self.durable_is_not_made(name, queue));
         self.confirm(ticket, Err(error));
     }
 
@@ -161,8 +182,7 @@ impl Machine {
     ) -> impl Iterator<Item = QueueKey> {
         let sender = self.connections.get(&sender).and_then(|connection| connection.client_id.as_deref());
         let all = self.topics.get(&topic).into_iter().flat_map(|topic| &topic.durable);
-        let gets = move |left_out: &Option<Arc<str>>| left_out.is_none() || left_out.as_deref() != sender;
-        all.filter(move |(_, left_out)| gets(left_out)).map(|(queue, _)| *queue)
+        all.filter(move |(_, gets)| gets.includes(sender)).map(|(queue, _)| *queue)
     }
 
     /// Makes a durable subscription that nobody consumes from.
@@ -177,8 +197,7 @@ impl Machine {
         let mut queue = Queue::new(destination, Some(key), false);
         queue.durable = Some(name.clone());
         let queue = self.add_queue(queue);
-        let left_out = no_local.then(|| Arc::clone(&name.client_id));
-        self.topics.get_mut(&key)?.durable.insert(queue, left_out);
+        self.topics.get_mut(&key)?.durable.insert(queue, Gets::of(&name, no_local));
         self.durable.insert(name, Durable { topic: key, no_local, queue, consumer: None, is_stored: false });
         Some(queue)
     }
@@ -195,8 +214,60 @@ impl Machine {
         queue
     }
 
+    /// Has a durable subscription give way to one that the store is to make. Until it has, this one keeps what it has, and gets
+    /// nothing more.
+    fn replace_durable(&mut self, name: &SubscriptionName) {
+        let Some(durable) = self.durable.remove(name) else { return };
+        if let Some(topic) = self.topics.get_mut(&durable.topic) {
+            topic.durable.insert(durable.queue, Gets::Nothing);
+        }
+        self.replaced.entry(name.clone()).or_default().push(durable);
+    }
+
+    /// The store has made a durable subscription, and ended with that what was there under its name.
+    fn durable_is_made(&mut self, name: &SubscriptionName, queue: QueueKey) {
+        let mut older = self.replaced.remove(name).unwrap_or_default();
+        if let Some(place) = older.iter().position(|durable| durable.queue == queue) {
+            // It has given way itself meanwhile.
+            let mut left = older.split_off(place);
+            left.first_mut().into_iter().for_each(|durable| durable.is_stored = true);
+            self.replaced.insert(name.clone(), left);
+        } else if let Some(durable) = self.durable.get_mut(name) {
+            durable.is_stored = true;
+        }
+        older.into_iter().for_each(|durable| self.end_durable(&durable));
+    }
+
+    /// The store has not made a durable subscription: what was there under its name still is.
+    fn durable_is_not_made(&mut self, name: &SubscriptionName, queue: QueueKey) {
+        let mut older = self.replaced.remove(name).unwrap_or_default();
+        let refused = match older.iter().position(|durable| durable.queue == queue) {
+            Some(place) => Some(older.remove(place)),
+            None => {
+                let refused = self.durable.remove(name);
+                if let Some(durable) = older.pop() {
+                    if let Some(topic) = self.topics.get_mut(&durable.topic) {
+                        topic.durable.insert(durable.queue, Gets::of(name, durable.no_local));
+                    }
+                    self.durable.insert(name.clone(), durable);
+                }
+                refused
+            }
+        };
+        refused.iter().for_each(|durable| self.end_durable(durable));
+        if !older.is_empty() {
+            self.replaced.insert(name.clone(), older);
+        }
+    }
+
     fn remove_durable(&mut self, name: &SubscriptionName) {
-        let Some(Durable { topic, queue: key, .. }) = self.durable.remove(name) else { return };
+        let older = self.replaced.remove(name).unwrap_or_default();
+        let all = older.into_iter().chain(self.durable.remove(name)).collect::<Vec<_>>();
+        all.iter().for_each(|durable| self.end_durable(durable));
+    }
+
+    fn end_durable(&mut self, durable: &Durable) {
+        let Durable { topic, queue: key, .. } = *durable;
         let Some(queue) = self.queues.get(&key) else { return };
         let positions: Vec<_> = queue.positions().map(|(position, _)| position).collect();
         for position in positions {

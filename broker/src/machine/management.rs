@@ -19,7 +19,7 @@ use super::sending::{Sending, Target};
 use super::snapshot::Location;
 use super::step::{OnStored, Ticket};
 use super::transaction::NOBODY;
-use crate::outcome::Outcome;
+use crate::operation_counts::OperationCounts;
 use crate::store::{Arrival, Removal, StoreError, StoreOperation};
 
 /// Messages of a queue, and what is done with them.
@@ -62,7 +62,7 @@ impl Machine {
         let recorded = self.recorded();
         let Order { queue, action, messages } = order;
         let matched = messages.len() as u64;
-        self.orders.insert(ticket, Outcome { matched, ..Outcome::default() });
+        self.orders.insert(ticket, OperationCounts { matched, ..OperationCounts::default() });
         let queue_key = match self.find_target(&queue) {
             Some(Target::Queue(queue)) => Some(queue),
             _ => None,
@@ -155,7 +155,7 @@ impl Machine {
             return;
         }
         // First there, then gone here: a crash in between must not lose it.
-        self.bring_in(sending);
+        self.make_arrive(sending, Arrival::MovedIn, None);
         removal.into_iter().for_each(|removal| self.record(removal));
         if let Some(left) = left {
             self.has_arrived(*left);
@@ -172,7 +172,7 @@ impl Machine {
         stored: &Result<(), StoreError>,
     ) {
         if stored.is_ok() {
-            self.bring_in(sending);
+            self.make_arrive(sending, Arrival::MovedIn, None);
             if let Some(left) = left {
                 self.has_arrived(*left);
             }
@@ -186,15 +186,7 @@ impl Machine {
         self.note(ticket, |outcome| outcome.no_room += 1);
     }
 
-    /// Makes a message visible where it was brought. What is brought to a topic is published there.
-    fn bring_in(&mut self, sending: Sending) {
-        match sending.target {
-            Target::Queue(queue) => self.move_in(queue, sending.held),
-            Target::Topic(_) => self.make_sent(sending, None),
-        }
-    }
-
-    fn note(&mut self, ticket: Ticket, change: impl FnOnce(&mut Outcome)) {
+    fn note(&mut self, ticket: Ticket, change: impl FnOnce(&mut OperationCounts)) {
         if let Some(outcome) = self.orders.get_mut(&ticket) {
             change(outcome);
         }

@@ -63,7 +63,7 @@ pub use step::{Batch, BatchId, ConnectionKey, Effects, Input, Ticket};
 pub use subscription::SubscriptionKey;
 
 use crate::counts::Counts;
-use crate::outcome::Outcome;
+use crate::operation_counts::OperationCounts;
 use crate::settings::Settings;
 use crate::store::{StoreOperation, SubscriptionName, Totals};
 use attempts::Slots;
@@ -101,6 +101,8 @@ pub struct Machine {
     topic_names: HashMap<Arc<str>, TopicKey>,
     next_topic: u64,
     durable: BTreeMap<SubscriptionName, Durable>,
+    /// Those that gave way to one of their name which the store has not made yet, the oldest first.
+    replaced: BTreeMap<SubscriptionName, Vec<Durable>>,
     temporaries: Temporaries,
     browsers: BTreeMap<SubscriptionKey, Browser>,
     transactions: BTreeMap<TransactionKey, Transaction>,
@@ -112,7 +114,7 @@ pub struct Machine {
     slots: Slots,
     moves: Moves,
     /// What operators wait for, with what has come of it so far.
-    orders: BTreeMap<Ticket, Outcome>,
+    orders: BTreeMap<Ticket, OperationCounts>,
     store_room: StoreRoom,
     /// Who waits until a subscription has been delivered what it may have.
     unserved: Unserved,
@@ -157,6 +159,7 @@ impl Machine {
             topic_names: HashMap::new(),
             next_topic: 0,
             durable: BTreeMap::new(),
+            replaced: BTreeMap::new(),
             temporaries: Temporaries::default(),
             browsers: BTreeMap::new(),
             transactions: BTreeMap::new(),

@@ -16,6 +16,7 @@ use super::memory::Held;
 use super::queue::{Entry, Place, Position, QueueKey};
 use super::sending::Target;
 use super::step::OnStored;
+use super::subscription::SubscriptionKey;
 use super::time_index::Timer;
 use crate::store::{Arrival, Removal, StoreOperation};
 
@@ -49,6 +50,8 @@ pub(super) struct Left {
     body: Option<Arc<Message>>,
     reason: Removal,
     cause: Option<Cause>,
+    /// The consumer that it was kept for.
+    reserved_for: Option<SubscriptionKey>,
 }
 
 impl Moves {
@@ -98,12 +101,13 @@ impl Machine {
     /// Takes a message out that may have to come back.
     pub(super) fn set_off(&mut self, queue: QueueKey, position: Position, reason: Removal) -> Option<Left> {
         let is_stored = self.stored(queue, position).is_some();
+        let reserved_for = self.queues.get(&queue).and_then(|queue| queue.reserved_by(position));
         let mut entry = self.remove_entry(queue, position)?;
         let body = entry.held.body().filter(|_| is_stored && !self.bodies.can_load).cloned();
         if is_stored {
             self.memory.forget_body(&mut entry.held);
         }
-        Some(Left { queue, position, entry, body, reason, cause: None })
+        Some(Left { queue, position, entry, body, reason, cause: None, reserved_for })
     }
 
     /// A message that an operator moved is where it goes.
@@ -111,9 +115,10 @@ impl Machine {
         self.memory.release(left.entry.held);
     }
 
-    /// Has a message where it was that an operator could not move, to be delivered as before.
+    /// Has a message where it was that an operator could not move, to be delivered as before: to the consumer that it was kept for,
+    /// if that is still there.
     pub(super) fn turn_back(&mut self, left: Left) {
-        let Left { queue: queue_key, position, mut entry, body, .. } = left;
+        let Left { queue: queue_key, position, mut entry, body, reserved_for, .. } = left;
         let Some(queue) = self.queues.get_mut(&queue_key) else {
             self.memory.release(entry.held);
             return;
@@ -129,6 +134,23 @@ impl Machine {
         queue.put_back(position, entry);
         queue.put(position, Place::Ready);
         self.give_back_unseen(queue_key, position, None);
+        if let Some(key) = reserved_for {
+            self.keep_again(queue_key, position, key);
+        }
+    }
+
+    /// Keeps a message that came back for the consumer again that it was kept for.
+    fn keep_again(&mut self, queue_key: QueueKey, position: Position, key: SubscriptionKey) {
+        if let Some(queue) = self.queues.get_mut(&queue_key)
+            && queue.get(position).is_some()
+            && let Some(subscription) = self.subscriptions.get_mut(&key)
+            && subscription.queue == queue_key
+            && !subscription.is_closed
+        {
+            queue.reserve(position, key);
+            subscription.reserved.insert(position);
+            self.attend(key);
+        }
     }
 
     /// Brings a dead letter to its queue, by way of the store if that is to have it.
@@ -153,7 +175,7 @@ impl Machine {
             self.moves.add(operations, OnStored::MovedIn { queue: target, held, left });
         } else {
             operations.into_iter().for_each(|operation| self.record(operation));
-            self.move_in(target, held);
+            self.enqueue(target, held, Arrival::MovedIn);
         }
     }
 
@@ -172,7 +194,7 @@ impl Machine {
     }
 
     fn put_back(&mut self, left: Left) {
-        let Left { queue: queue_key, position, mut entry, body, reason, cause } = left;
+        let Left { queue: queue_key, position, mut entry, body, reason, cause, .. } = left;
         let Some(queue) = self.queues.get_mut(&queue_key) else { return };
         match reason {
             Removal::Expired => queue.counts.expired -= 1,

@@ -111,7 +111,7 @@ impl Machine {
                 self.on_stored.push(OnStored::Sent { sending, arrived });
                 return;
             }
-            None => self.make_sent(sending, Some(connection)),
+            None => self.make_arrive(sending, Arrival::Sent, Some(connection)),
         }
         self.confirm(ticket, Ok(Confirmation::Done));
     }
@@ -166,6 +166,7 @@ impl Machine {
                     stored: first.id,
                     topic: self.topics.get(topic)?.destination.clone(),
                     subscriptions: copies.iter().map(name).collect::<Option<_>>()?,
+                    arrival,
                     message,
                     transaction: None,
                 }
@@ -183,7 +184,7 @@ impl Machine {
                 if let Some(id) = id {
                     self.producers.note(id);
                 }
-                self.make_sent(sending, Some(arrived.connection));
+                self.make_arrive(sending, Arrival::Sent, Some(arrived.connection));
                 Ok(Confirmation::Done)
             }
             Err(error) => {
@@ -211,15 +212,15 @@ impl Machine {
         self.confirm(arrived.ticket, told);
     }
 
-    /// Makes a sent message visible where it goes. What goes to a durable subscription that is gone goes nowhere.
-    pub(super) fn make_sent(&mut self, sending: Sending, origin: Option<ConnectionKey>) {
+    /// Makes a message visible where it goes. What goes to a durable subscription that is gone goes nowhere.
+    pub(super) fn make_arrive(&mut self, sending: Sending, arrival: Arrival, origin: Option<ConnectionKey>) {
         let Sending { target, held, copies } = sending;
         for (queue, copy) in copies {
-            self.enqueue(queue, copy);
+            self.enqueue(queue, copy, arrival);
         }
         match target {
-            Target::Queue(queue) => self.enqueue(queue, held),
-            Target::Topic(topic) => self.publish(topic, held, origin),
+            Target::Queue(queue) => self.enqueue(queue, held, arrival),
+            Target::Topic(topic) => self.publish(topic, held, arrival, origin),
         }
     }
 

@@ -21,8 +21,8 @@ use super::subscription::SubscriptionKey;
 use super::time_index::Timer;
 use super::transaction::{TransactionKey, unknown};
 use super::two_phase::Ending;
-use crate::outcome::Outcome;
-use crate::store::{StoreError, StoreOperation, StoredId};
+use crate::operation_counts::OperationCounts;
+use crate::store::{Arrival, StoreError, StoreOperation, StoredId};
 
 /// A connection, numbered by the edge and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -130,7 +130,7 @@ pub struct Effects {
     /// Outcomes of commands.
     pub confirmations: Vec<(Ticket, Result<Confirmation, ProviderError>)>,
     /// What became of what operators did.
-    pub managed: Vec<(Ticket, Result<Outcome, ProviderError>)>,
+    pub managed: Vec<(Ticket, Result<OperationCounts, ProviderError>)>,
     /// When [`Input::Tick`] is due; `None` when nothing waits for time. It replaces what an earlier step said.
     pub wake_at: Option<Timestamp>,
 }
@@ -398,7 +398,9 @@ impl Machine {
                     self.confirm_if_last(ticket, told.clone().err().filter(|_| !is_put_off));
                 }
                 OnStored::Sent { sending, arrived } => self.sent(sending, arrived, outcome),
-                OnStored::MovedIn { queue, held, .. } if outcome.is_ok() => self.move_in(queue, held),
+                OnStored::MovedIn { queue, held, .. } if outcome.is_ok() => {
+                    self.enqueue(queue, held, Arrival::MovedIn);
+                }
                 OnStored::MovedIn { queue, held, left } => {
                     is_put_off = matches!(outcome, Err(StoreError::Full { .. }));
                     self.put_off(queue, held, left);

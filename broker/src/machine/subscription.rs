@@ -171,6 +171,12 @@ impl Subscription {
         }
     }
 
+    /// Whether it can come to a stall, or was told of one: what widens its window is bounded.
+    pub(super) fn may_stall(&self) -> bool {
+        let is_bounded = matches!(self.credit, CreditState::Window { extension, .. } if !matches!(extension, 0 | u64::MAX));
+        is_bounded || self.is_told_slow
+    }
+
     /// How many messages its application has, if these alone keep it from getting more: its window is full of them, and what
     /// widens it is bounded.
     pub(super) fn stalled(&self) -> Option<u64> {

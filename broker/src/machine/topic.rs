@@ -6,11 +6,13 @@ use std::sync::Arc;
 use corriere_core::{Destination, Timestamp};
 
 use super::Machine;
+use super::durable::Gets;
 use super::memory::Held;
 use super::queue::{Queue, QueueKey};
 use super::step::ConnectionKey;
 use super::subscription::SubscriptionKey;
 use crate::counts::Counts;
+use crate::store::Arrival;
 
 /// A topic, numbered in the order of their making and never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,8 +23,8 @@ pub(super) struct TopicKey(pub(super) u64);
 pub(super) struct Topic {
     pub(super) destination: Destination,
     bound: BTreeMap<SubscriptionKey, QueueKey>,
-    /// Those of durable subscriptions, each with the client id whose messages it leaves out.
-    pub(super) durable: BTreeMap<QueueKey, Option<Arc<str>>>,
+    /// Those of durable ones.
+    pub(super) durable: BTreeMap<QueueKey, Gets>,
     /// The counts of subscriptions that are gone, and of what comes to none.
     pub(super) ended: Counts,
 }
@@ -84,18 +86,26 @@ impl Machine {
     pub(super) fn has_subscribers(&self, topic: TopicKey) -> bool {
         let Some(topic) = self.topics.get(&topic) else { return false };
         let mut bound = topic.bound.keys().filter_map(|key| self.subscriptions.get(key));
-        !topic.durable.is_empty() || bound.any(|subscription| !subscription.is_closed)
+        let mut durable = topic.durable.values();
+        durable.any(|gets| !matches!(gets, Gets::Nothing))
+            || bound.any(|subscription| !subscription.is_closed)
     }
 
     /// Puts a message into the private queue of every subscription that is not durable. Of a topic that is gone there is none.
-    pub(super) fn publish(&mut self, topic: TopicKey, held: Arc<Held>, origin: Option<ConnectionKey>) {
+    pub(super) fn publish(
+        &mut self,
+        topic: TopicKey,
+        held: Arc<Held>,
+        arrival: Arrival,
+        origin: Option<ConnectionKey>,
+    ) {
         let bound = self.topics.get(&topic).into_iter().flat_map(|topic| &topic.bound);
         let bound: Vec<_> = bound.map(|(key, queue)| (*key, *queue)).collect();
         for (subscription, queue) in bound {
             let Some(subscription_state) = self.subscriptions.get(&subscription) else { continue };
             let is_own = subscription_state.no_local && origin == Some(subscription.0);
             if !subscription_state.is_closed && !is_own {
-                self.enqueue(queue, Arc::clone(&held));
+                self.enqueue(queue, Arc::clone(&held), arrival);
             }
         }
         self.memory.release(held);

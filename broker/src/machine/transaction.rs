@@ -16,7 +16,7 @@ use super::sending::{Sending, Target};
 use super::step::{ConnectionKey, OnStored, Ticket};
 use super::subscription::SubscriptionKey;
 use super::two_phase::{Ending, Phase};
-use crate::store::{StoreOperation, StoreTransaction, StoredId};
+use crate::store::{Arrival, StoreOperation, StoreTransaction, StoredId};
 
 /// A local transaction of a connection, or a distributed one under no connection.
 pub(super) type TransactionKey = (ConnectionKey, TransactionId);
@@ -259,7 +259,7 @@ impl Machine {
                 // So that it is not sent again.
                 self.producers.note(&id);
             }
-            self.make_sent(sending, transaction.origin);
+            self.make_arrive(sending, Arrival::Sent, transaction.origin);
         }
     }
 

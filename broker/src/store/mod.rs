@@ -43,9 +43,9 @@ pub trait MessageStore: Debug + Send + Sync {
     /// and made durable on this thread, where that is quick and cheaper than to wake another, and by another otherwise.
     fn lead(&self) {}
 
-    /// Has it take sends again: from the first [`StoreOperation::Append`] of [`Arrival::Sent`] or [`Arrival::Copied`], or
-    /// [`StoreOperation::Publish`], that it refuses with [`StoreError::Full`] until this call it refuses all of them so, that of
-    /// none a later one is stored that was submitted before its sender knew.
+    /// Has it take sends again: from the first message of [`Arrival::Sent`] or [`Arrival::Copied`] that it refuses with
+    /// [`StoreError::Full`] until this call it refuses all of them so, that of none a later one is stored that was submitted
+    /// before its sender knew.
     fn take_sends(&self) {}
 
     /// Whether [`MessageStore::load`] brings messages back, so that their bodies need not stay in memory.
@@ -152,6 +152,8 @@ pub enum StoreOperation {
         /// Those that it goes to; one that is not there gets nothing, nor does one that is removed before the transaction is
         /// committed.
         subscriptions: Vec<SubscriptionName>,
+        /// How it came there, for the totals of each.
+        arrival: Arrival,
         /// The message.
         message: Arc<Message>,
         /// The transaction that it waits for.
@@ -203,7 +205,7 @@ pub enum Safety {
     Durable,
 }
 
-/// How a message came to its queue.
+/// How a message came to its queue, or to durable subscriptions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Arrival {
     /// It was sent there.
@@ -344,6 +346,15 @@ pub enum StoreError {
 }
 
 impl StoreOperation {
+    /// How a message came where it enters; `None` for what brings none.
+    #[must_use]
+    pub fn arrival(&self) -> Option<Arrival> {
+        match self {
+            Self::Append { arrival, .. } | Self::Publish { arrival, .. } => Some(*arrival),
+            _ => None,
+        }
+    }
+
     /// How safe a batch is when it is complete.
     #[must_use]
     pub fn safety(batch: &[Self]) -> Safety {

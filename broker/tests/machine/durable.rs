@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use corriere_broker::machine::{ConnectionKey, Input, Machine};
+use corriere_broker::machine::{ConnectionKey, Input, Machine, Ticket};
 use corriere_broker::store::{
     DeliveryState, PreparedTransaction, Recipient, Recovered, RecoveredMessage, RecoveredSubscription,
     StoreError, StoreOperation, StoredId, SubscriptionName, Totals,
 };
 use corriere_broker::{DurableSubscription, Settings};
 use corriere_core::provider::{AckKind, Command, Confirmation, ProviderError, Subscribe};
-use corriere_core::{Destination, Message, SubscriptionId, TransactionId, Xid};
+use corriere_core::{Destination, Message, SessionId, SubscriptionId, TransactionId, Xid};
 
 use super::world::*;
 
@@ -39,6 +39,19 @@ impl World {
         (Consumer { connection, session, subscription }, outcome)
     }
 
+    /// Asks for a consumer of the durable subscription `d`, in session 1.
+    fn submit_durable(
+        &mut self,
+        connection: ConnectionKey,
+        number: u64,
+        change: impl FnOnce(&mut Subscribe),
+    ) -> Ticket {
+        let mut wanted = subscribe(SessionId(1), SubscriptionId(number), &prices(), window(100));
+        wanted.durable_name = Some("d".into());
+        change(&mut wanted);
+        self.submit(connection, Command::OpenSubscription(Box::new(wanted)))
+    }
+
     #[track_caller]
     fn durable(&mut self, connection: ConnectionKey, name: &str) -> Consumer {
         let (consumer, outcome) = self.try_durable(connection, name, |_| {});
@@ -48,14 +61,14 @@ impl World {
 
     /// Makes one that nobody consumes from.
     #[track_caller]
-    fn leave_durable(&mut self, client_id: &str, name: &str) {
+    pub(crate) fn leave_durable(&mut self, client_id: &str, name: &str) {
         let connection = self.connect_as(Some(client_id));
         let consumer = self.durable(connection, name);
         self.close(consumer, 0);
         self.done(connection, Command::Close);
     }
 
-    fn described(&self, name: &str) -> DurableSubscription {
+    pub(crate) fn described(&self, name: &str) -> DurableSubscription {
         let all = self.machine.durable_subscriptions();
         all.into_iter().find(|described| &*described.name == name).expect("it is there")
     }
@@ -295,6 +308,61 @@ fn another_topic_or_another_no_local_makes_it_anew() {
 }
 
 #[test]
+fn one_that_could_not_be_made_anew_is_what_it_was() {
+    let others: [fn(&mut Subscribe); 2] = [
+        |subscribe| subscribe.destination = Destination::topic("news").unwrap(),
+        |subscribe| subscribe.no_local = true,
+    ];
+    for change in others {
+        let mut world = World::new();
+        world.leave_durable("c", "d");
+        let sender = world.connect();
+        world.publish(sender, 1..=2);
+        let client = world.connect_as(Some("c"));
+        world.hold_store = true;
+        let ticket = world.submit_durable(client, 7, change);
+        world.store(Err(StoreError::Full { reason: "no room".into() }));
+        assert!(matches!(world.outcome(ticket), Some(Err(ProviderError::Store { .. }))));
+        assert!(world.unstored.is_empty(), "nothing of it is removed: {:?}", world.operations.last());
+        world.hold_store = false;
+        assert_eq!((world.described("d").is_active, world.described("d").topic), (false, prices()));
+        world.publish(sender, [3]);
+        let consumer = world.durable(client, "d");
+        assert_eq!(sequences(&world.received(consumer)), [1, 2, 3]);
+        let counts = world.counts(&prices());
+        assert_eq!((counts.discarded, counts.pending), (0, 3));
+    }
+}
+
+#[test]
+fn of_several_that_are_being_made_the_last_one_stays_that_the_store_made() {
+    for (first, second, stays) in [(true, true, "prices"), (true, false, "news"), (false, false, "prices")] {
+        let mut world = World::new();
+        world.leave_durable("c", "d");
+        let sender = world.connect();
+        world.publish(sender, 1..=2);
+        let client = world.connect_as(Some("c"));
+        world.hold_store = true;
+        world.submit_durable(client, 7, |subscribe| {
+            subscribe.destination = Destination::topic("news").unwrap();
+        });
+        let subscription = SubscriptionId(7);
+        world.done(client, Command::CloseSubscription { subscription, last_handed_over: 0 });
+        let ticket = world.submit_durable(client, 8, |subscribe| subscribe.no_local = true);
+        for made in [first, second] {
+            let refused = Err(StoreError::Full { reason: "no room".into() });
+            world.store(if made { Ok(()) } else { refused });
+        }
+        assert_eq!(world.outcome(ticket).unwrap().is_ok(), second);
+        let described = world.described("d");
+        assert_eq!((described.topic.name(), described.no_local), (stays, second));
+        let left = if first { 0 } else { 2 };
+        assert_eq!((described.counts.pending, world.counts(&prices()).pending), (left, left));
+        assert_eq!(world.machine.memory_used() > 0, !first);
+    }
+}
+
+#[test]
 fn it_is_to_a_topic_that_lasts() {
     let mut world = World::new();
     let client = world.connect_as(Some("c"));
@@ -408,14 +476,13 @@ fn one_that_the_store_does_not_take_is_refused_and_leaves_nothing() {
     assert_eq!(world.outcome(ticket), None, "it is confirmed when it is durable");
     world.step(Input::Command {
         connection: client,
-        ticket: corriere_broker::machine::Ticket::NOBODY,
+        ticket: Ticket::NOBODY,
         command: send(fleeting(1), None),
     });
     world.store(Err(StoreError::Full { reason: "no room".into() }));
     assert!(matches!(world.outcome(ticket), Some(Err(ProviderError::Store { .. }))));
     assert!(world.machine.durable_subscriptions().is_empty());
-    assert_eq!(world.machine.memory_used(), 0);
-    world.store(Ok(()));
+    assert_eq!((world.machine.memory_used(), world.unstored.len()), (0, 0));
     world.hold_store = false;
     world.done(client, Command::OpenSubscription(Box::new(wanted)));
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use corriere_broker::machine::{Action, Input};
 use corriere_broker::store::{Arrival, StoreError, StoreOperation};
-use corriere_broker::{Counts, Outcome, Settings};
+use corriere_broker::{Counts, OperationCounts, Settings};
 use corriere_core::provider::{AckKind, Command};
 use corriere_core::{Destination, Message};
 
@@ -12,8 +12,8 @@ use super::world::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn done(count: u64) -> Outcome {
-    Outcome { matched: count, done: count, ..Outcome::default() }
+fn done(count: u64) -> OperationCounts {
+    OperationCounts { matched: count, done: count, ..OperationCounts::default() }
 }
 
 fn full() -> Result<(), StoreError> {
@@ -25,6 +25,9 @@ fn last_operations(world: &World, count: usize) -> Vec<String> {
     let shortly = |operation: &StoreOperation| match operation {
         StoreOperation::Append { queue, arrival: Arrival::MovedIn, .. } => format!("moved in {queue}"),
         StoreOperation::Append { queue, arrival: Arrival::Copied, .. } => format!("copied to {queue}"),
+        StoreOperation::Publish { topic, subscriptions, arrival: Arrival::MovedIn, .. } => {
+            format!("moved in {topic} for {}", subscriptions.len())
+        }
         StoreOperation::Remove { reason, transaction: None, .. } => format!("{reason:?}"),
         other => format!("{other:?}"),
     };
@@ -81,10 +84,10 @@ fn what_a_consumer_or_an_open_transaction_has_is_left_alone() {
     world.begin(connection, 1);
     // It is in the hands of the application, so one more comes.
     world.ack_in(consumer, 1, 1, 1);
-    let expected = Outcome { matched: 5, done: 1, skipped: 4, ..Outcome::default() };
+    let expected = OperationCounts { matched: 5, done: 1, skipped: 4, ..OperationCounts::default() };
     assert_eq!(world.manage(&orders, Action::Purge, |_| true), expected);
     let away = queue("away");
-    let expected = Outcome { matched: 4, skipped: 4, ..Outcome::default() };
+    let expected = OperationCounts { matched: 4, skipped: 4, ..OperationCounts::default() };
     assert_eq!(world.manage(&orders, Action::Move(away), |_| true), expected);
     world.commit(connection, 1);
     world.ack(consumer, 2, 4, AckKind::Standard);
@@ -157,7 +160,7 @@ fn what_does_not_say_where_it_came_from_is_not_retried() {
     properties
         .set_unchecked("dlqOriginalDestination", corriere_core::Value::String("temp-queue://gone".into()));
     world.send(connection, nowhere);
-    let expected = Outcome { matched: 2, without_destination: 2, ..Outcome::default() };
+    let expected = OperationCounts { matched: 2, without_destination: 2, ..OperationCounts::default() };
     assert_eq!(world.manage(&letters, Action::Retry, |_| true), expected);
     assert_eq!(world.pending(&letters), [1, 2]);
 }
@@ -167,7 +170,7 @@ fn dead_letters_of_a_topic_go_to_its_subscribers_and_stay_where_there_is_none() 
     let mut world = World::new();
     let (prices, letters) = (Destination::topic("prices").unwrap(), queue("DLQ.topic.prices"));
     dead(&mut world, &prices, 2);
-    let expected = Outcome { matched: 2, without_destination: 2, ..Outcome::default() };
+    let expected = OperationCounts { matched: 2, without_destination: 2, ..OperationCounts::default() };
     assert_eq!(world.manage(&letters, Action::Retry, |_| true), expected);
     assert_eq!(world.counts(&letters).pending, 2);
     let connection = world.connect();
@@ -178,6 +181,24 @@ fn dead_letters_of_a_topic_go_to_its_subscribers_and_stay_where_there_is_none() 
     }
     assert_eq!(last_operations(&world, 1), ["MovedOut"]);
     assert_eq!(world.pending(&letters), [1]);
+}
+
+#[test]
+fn a_dead_letter_goes_back_to_durable_subscriptions_as_to_a_queue_and_while_the_store_is_full() {
+    let mut world = World::new();
+    let (prices, letters) = (Destination::topic("prices").unwrap(), queue("DLQ.topic.prices"));
+    dead(&mut world, &prices, 1);
+    ["a", "b"].into_iter().for_each(|name| world.leave_durable("c", name));
+    world.step(Input::StoreFull { reason: "no segment is free".into() });
+    assert_eq!(world.manage(&letters, Action::Retry, |_| true), done(1));
+    assert_eq!(last_operations(&world, 2), ["MovedOut", "moved in topic://prices for 2"]);
+    let [a, b] = ["a", "b"].map(|name| world.described(name));
+    for durable in [a, b] {
+        let counts = durable.counts;
+        assert_eq!((counts.moved_in, counts.enqueued, durable.totals.enqueued), (1, 0, 0));
+        assert_eq!((counts.pending, durable.topic), (1, prices.clone()));
+    }
+    assert_eq!(world.counts(&letters).pending, 0);
 }
 
 #[test]
@@ -215,7 +236,7 @@ fn what_there_is_no_room_for_in_the_store_is_where_it_was_and_as_it_was() {
     world.store(full());
     assert!(world.managed.is_empty(), "not before all is known");
     world.store(Ok(()));
-    let expected = Outcome { matched: 2, done: 1, no_room: 1, ..Outcome::default() };
+    let expected = OperationCounts { matched: 2, done: 1, no_room: 1, ..OperationCounts::default() };
     assert_eq!(world.managed.pop(), Some((ticket, Ok(expected))));
     world.hold_store = false;
     assert_eq!((world.pending(&orders), world.pending(&away)), (vec![1], vec![2]));
@@ -227,6 +248,41 @@ fn what_there_is_no_room_for_in_the_store_is_where_it_was_and_as_it_was() {
     assert!(world.received(consumer).is_empty());
     world.advance(SECOND);
     assert_eq!(counted(&world.received(consumer)), [(1, 2)]);
+}
+
+#[test]
+fn what_could_not_be_moved_is_kept_for_its_consumer_again_and_blocks_it() {
+    for closes in [false, true] {
+        let mut world = World::new();
+        let orders = filled(&mut world, "orders", 3);
+        let connection = world.connect();
+        let consumer = world.consumer(connection, &orders, window(1));
+        world.received(consumer);
+        world.ack(consumer, 1, 1, failed());
+        world.hold_store = true;
+        world.order(&orders, Action::Move(queue("away")), |sequence| sequence == 1);
+        assert_eq!(sequences(&world.received(consumer)), [2], "it goes on without it");
+        if closes {
+            world.submit(connection, Command::CloseSession { session: consumer.session });
+        }
+        while !world.unstored.is_empty() {
+            let outcome = if world.is_move_next() { full() } else { Ok(()) };
+            world.store(outcome);
+        }
+        world.hold_store = false;
+        let other = world.consumer(connection, &orders, window(1));
+        let second = if closes { (2, 1) } else { (3, 1) };
+        assert_eq!(counted(&world.received(other)), [second]);
+        world.advance(SECOND);
+        world.ack(other, 1, 1, AckKind::Standard);
+        if closes {
+            assert_eq!(counted(&world.received(other)), [(1, 2)], "nobody is there that it was kept for");
+        } else {
+            assert!(world.received(other).is_empty(), "it is another one's");
+            world.ack(consumer, 2, 2, AckKind::Standard);
+            assert_eq!(counted(&world.received(consumer)), [(1, 2)]);
+        }
+    }
 }
 
 #[test]
@@ -268,7 +324,7 @@ fn copies_leave_everything_where_it_is_and_need_memory() {
     let (orders, away) = (filled(&mut world, "orders", 3), queue("away"));
     let connection = world.connect();
     let consumer = world.consumer(connection, &orders, window(1));
-    let expected = Outcome { matched: 3, done: 2, no_room: 1, ..Outcome::default() };
+    let expected = OperationCounts { matched: 3, done: 2, no_room: 1, ..OperationCounts::default() };
     assert_eq!(world.manage(&orders, Action::Copy(away.clone()), |_| true), expected);
     assert_eq!((world.pending(&orders), world.pending(&away)), (vec![1, 2, 3], vec![1, 2]));
     assert_eq!(world.counts(&orders).moved_out, 0);
@@ -291,7 +347,7 @@ fn a_copy_that_the_store_has_no_room_for_leaves_nothing_and_sends_go_on_only_aft
     assert_eq!(world.unstored.len(), 1, "what is sent waits behind the second copy");
     assert!(world.managed.is_empty());
     world.store(full());
-    let expected = Outcome { matched: 2, no_room: 2, ..Outcome::default() };
+    let expected = OperationCounts { matched: 2, no_room: 2, ..OperationCounts::default() };
     assert_eq!(world.managed.pop(), Some((ticket, Ok(expected))));
     assert_eq!((world.reopened, world.unstored.len()), (1, 1), "and is sent then");
     world.store(Ok(()));
@@ -323,7 +379,7 @@ fn what_is_not_stored_moves_between_queues_that_end_with_a_connection_and_others
     world.done(connection, Command::DeleteTemporary { destination: temporary.clone() });
     assert_eq!(world.machine.memory_used(), 0);
     world.send(connection, message(&orders, 3));
-    let expected = Outcome { matched: 1, without_destination: 1, ..Outcome::default() };
+    let expected = OperationCounts { matched: 1, without_destination: 1, ..OperationCounts::default() };
     assert_eq!(world.manage(&orders, Action::Move(temporary), |_| true), expected);
 }
 
@@ -354,6 +410,6 @@ fn what_is_gone_by_its_turn_is_skipped() {
     assert_eq!(world.manage(&orders, Action::Purge, |_| true), done(1));
     let order = corriere_broker::machine::Order { queue: orders, action: Action::Purge, messages };
     world.step(Input::Manage { ticket: corriere_broker::machine::Ticket(999), order });
-    let expected = Outcome { matched: 1, skipped: 1, ..Outcome::default() };
+    let expected = OperationCounts { matched: 1, skipped: 1, ..OperationCounts::default() };
     assert_eq!(world.managed.pop().unwrap().1, Ok(expected));
 }

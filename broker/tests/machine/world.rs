@@ -11,7 +11,7 @@ use corriere_broker::machine::{
 use corriere_broker::store::{
     Arrival, Attempt, AttemptSlot, Recovered, StoreError, StoreOperation, StoredId,
 };
-use corriere_broker::{Counts, Outcome as Managed, Settings};
+use corriere_broker::{Counts, OperationCounts as Managed, Settings};
 use corriere_core::provider::{
     Ack, AckKind, Cause, Command, Confirmation, Credit, Dispatch, Event, ProviderError, SendMessage,
     SessionMode, Subscribe,
@@ -511,5 +511,5 @@ pub(crate) fn acknowledge(
 }
 
 fn is_moved_in(operation: &StoreOperation) -> bool {
-    matches!(operation, StoreOperation::Append { arrival: Arrival::MovedIn, .. })
+    operation.arrival() == Some(Arrival::MovedIn)
 }

@@ -224,7 +224,7 @@ impl Durable {
 
     fn note_producer(&mut self, operation: &StoreOperation) {
         let (StoreOperation::Append { arrival: Arrival::Sent, message, .. }
-        | StoreOperation::Publish { message, .. }) = operation
+        | StoreOperation::Publish { arrival: Arrival::Sent, message, .. }) = operation
         else {
             return;
         };
@@ -255,7 +255,7 @@ impl Durable {
 
     fn perform(&mut self, operation: &StoreOperation, as_of: u64) {
         self.note_producer(operation);
-        let is_sent = !matches!(operation, StoreOperation::Append { arrival: Arrival::MovedIn, .. });
+        let is_sent = operation.arrival() == Some(Arrival::Sent);
         for (stored, at, message) in self.copies(operation, as_of) {
             let row = Row::new(&at, message);
             if matches!(&at, Recipient::Queue(queue) if queue.is_temporary()) {

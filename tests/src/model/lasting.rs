@@ -69,7 +69,9 @@ impl Model {
     /// Whether messages may lie there.
     pub(super) fn is_there(&self, place: &Place) -> bool {
         match place {
-            Place::Durable { life, .. } => self.lasting.iter().any(|lasting| lasting.life == *life),
+            Place::Durable { life, .. } => {
+                self.lasting.iter().chain(&self.replaced).any(|lasting| lasting.life == *life)
+            }
             Place::Queue(_) | Place::Private { .. } => true,
         }
     }
@@ -124,7 +126,7 @@ impl Model {
                 return self.tickets.owe(connection, ticket, Answer::Refused);
             }
             if !is_same {
-                self.end_lasting(&name);
+                self.replace_lasting(&name);
                 self.lasted[1] += 1;
             }
         }
@@ -207,8 +209,11 @@ impl Model {
     /// The store has made one.
     pub(super) fn lasting_is_stored(&mut self, batch: BatchId) {
         let made = |lasting: &&mut Lasting| lasting.making == Some(batch);
-        let Some(lasting) = self.lasting.iter_mut().find(made) else { return };
+        let Some(lasting) = self.lasting.iter_mut().chain(&mut self.replaced).find(made) else { return };
         lasting.is_stored = true;
+        let (name, life) = (lasting.name.clone(), lasting.life);
+        self.end_replaced(&name, life);
+        let Some(lasting) = self.find_made(life) else { return };
         for (key, ticket) in std::mem::take(&mut lasting.opening) {
             self.unserved.push((key, ticket));
         }
@@ -234,13 +239,36 @@ impl Model {
         self.tickets.owe_eventually(connection, ticket);
     }
 
-    fn end_lasting(&mut self, name: &SubscriptionName) {
+    fn find_made(&mut self, life: u64) -> Option<&mut Lasting> {
+        self.lasting.iter_mut().find(|lasting| lasting.life == life)
+    }
+
+    /// One gives way to one of its name, and ends when the store has made that.
+    fn replace_lasting(&mut self, name: &SubscriptionName) {
         let index = self.lasting.iter().position(|lasting| lasting.name == *name).expect("it is there");
-        let lasting = self.lasting.remove(index);
+        let mut lasting = self.lasting.remove(index);
         // Whoever made it and went again is told when the store has done so.
-        for (key, ticket) in &lasting.opening {
-            self.tickets.owe_eventually(key.0, *ticket);
+        for (key, ticket) in std::mem::take(&mut lasting.opening) {
+            self.tickets.owe_eventually(key.0, ticket);
         }
+        self.replaced.push(lasting);
+    }
+
+    /// Those end that gave way to the one of this life, which is there now.
+    fn end_replaced(&mut self, name: &SubscriptionName, life: u64) {
+        let is_older = |lasting: &Lasting| lasting.name == *name && lasting.life < life;
+        while let Some(index) = self.replaced.iter().position(is_older) {
+            let lasting = self.replaced.remove(index);
+            self.discard_of(&lasting);
+        }
+    }
+
+    fn end_lasting(&mut self, name: &SubscriptionName) {
+        self.replace_lasting(name);
+        self.end_replaced(name, u64::MAX);
+    }
+
+    fn discard_of(&mut self, lasting: &Lasting) {
         let place = lasting.place();
         let before = self.entries.len();
         self.entries.retain(|entry| entry.place != place);

@@ -169,12 +169,7 @@ impl Model {
 
     /// Once there is room, and the store has answered all sends that it was given before, it takes sends again.
     pub(super) fn open_store(&mut self) {
-        let is_send = |operation: &StoreOperation| {
-            matches!(
-                operation,
-                StoreOperation::Append { arrival: Arrival::Sent, .. } | StoreOperation::Publish { .. }
-            )
-        };
+        let is_send = |operation: &StoreOperation| operation.arrival() == Some(Arrival::Sent);
         let has_sends = self.batches.iter().flat_map(|batch| &batch.operations).any(is_send);
         if self.store_is_full && self.room_is_back && !has_sends {
             self.store_is_full = false;
@@ -257,7 +252,7 @@ impl Model {
             let is_appended = || {
                 effects.store.iter().flat_map(|batch| &batch.operations).any(|operation| {
                     matches!(operation, StoreOperation::Append { message, transaction: None, arrival: Arrival::Sent, .. }
-                        | StoreOperation::Publish { message, transaction: None, .. }
+                        | StoreOperation::Publish { message, transaction: None, arrival: Arrival::Sent, .. }
                         if std::sync::Arc::ptr_eq(message, &parked.message))
                 })
             };

@@ -84,6 +84,8 @@ pub struct Model {
     browser_drains: Vec<(Ticket, SubscriptionKey)>,
     temporaries: Vec<Temporary>,
     lasting: Vec<Lasting>,
+    /// Those that gave way to one of their name which the store has not made yet.
+    replaced: Vec<Lasting>,
     lasted: [u64; 4],
     /// Who is told of them, and what each is to be told in this step.
     watchers: Vec<ConnectionKey>,
@@ -149,6 +151,7 @@ impl Model {
             browser_drains: Vec::new(),
             temporaries: Vec::new(),
             lasting: Vec::new(),
+            replaced: Vec::new(),
             lasted: [0; 4],
             watchers: Vec::new(),
             changes: Vec::new(),

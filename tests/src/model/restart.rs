@@ -35,6 +35,7 @@ impl Model {
         self.browser_drains.clear();
         self.temporaries.clear();
         self.lasting.clear();
+        self.replaced.clear();
         self.watchers.clear();
         self.counts.retain(|(counted, _)| !counted.is_temporary());
         self.transactions.clear();

@@ -117,7 +117,7 @@ fn main() {
     assert_eq!(twice::DEFS.map(|listener| listener.id), ["local", "export.orders"]);
     assert_eq!(twice::EXPORT_ORDERS.destination.name(), "g.export");
     assert_eq!(twice::LOCAL.destination.name(), "g");
-    assert_eq!(corriere::listener::ListenerDef::all().len(), 10);
+    assert_eq!(corriere::listener::ListenerDef::all().len(), 12);
 
     #[jms_listener(queue = "h")]
     async fn within_a_function() {}

@@ -5,7 +5,6 @@ use std::fmt;
 use corriere_core::Destination;
 
 use super::{Index, weight};
-use crate::journal::change::Recipients;
 use crate::store::{
     Recipient, Recovered, RecoveredMessage, RecoveredQueue, RecoveredSubscription, StoredId,
     SubscriptionName, Totals,
@@ -83,31 +82,33 @@ impl Index {
         number
     }
 
-    /// The numbers of those that a message goes to, in their order; none where there is no such subscription.
-    pub(super) fn numbers_of(&mut self, to: Recipients) -> Vec<Option<u32>> {
-        match to {
-            Recipients::Queue(destination) => vec![Some(self.queue_number(destination))],
-            Recipients::Subscriptions(topic, names) => {
-                names.into_iter().map(|name| self.subscription_number(&topic, name)).collect()
-            }
-        }
+    /// The number of a queue, which is there from now on.
+    pub(super) fn queue_number(&mut self, destination: &Destination) -> u32 {
+        let known = self.queue_numbers.get(destination).copied();
+        known.unwrap_or_else(|| self.add_queue(Holder::Queue(destination.clone())))
     }
 
-    fn queue_number(&mut self, destination: Destination) -> u32 {
-        let known = self.queue_numbers.get(&destination).copied();
-        known.unwrap_or_else(|| self.add_queue(Holder::Queue(destination)))
-    }
-
-    fn subscription_number(&mut self, topic: &Destination, name: SubscriptionName) -> Option<u32> {
-        let known = self.subscription_numbers.get(&name).copied();
+    /// The number of a durable subscription, if it is there and to this topic: what is sent to one that could not be made must
+    /// not come to the one that was there before.
+    pub(super) fn subscription_number(
+        &mut self,
+        topic: &Destination,
+        name: &SubscriptionName,
+    ) -> Option<u32> {
+        let known = self.subscription_numbers.get(name).copied();
         if known.is_none()
             && let Some(guessed) = &mut self.guessed
         {
             guessed.push(name.clone());
-            let topic = topic.clone();
+            let (name, topic) = (name.clone(), topic.clone());
             return Some(self.add_queue(Holder::Subscription { name, topic, no_local: false }));
         }
-        known
+        known.filter(|number| {
+            let holder = self.queues.get(number).map(|queue| &queue.holder);
+            let is_to_it = matches!(holder, Some(Holder::Subscription { topic: of, .. }) if of == topic);
+            // Where records are lost, that may be the one by which it was made anew.
+            is_to_it || self.guessed.is_some()
+        })
     }
 
     /// From now on what goes to a durable subscription that is not known makes one: where records are lost, that of its making may

@@ -21,7 +21,7 @@ pub(crate) use weight::{Weight, greatest_weight, greatest_weight_of_transaction}
 
 use self::holder::Queue;
 use self::producers::Producers;
-use super::change::{Appended, Change, Entry, LargeFile};
+use super::change::{Appended, Change, Entry, LargeFile, Recipients};
 use super::lsn::Lsn;
 use crate::store::{
     Arrival, Attempt, DeliveryState, PreparedTransaction, Recovered, RecoveredMessage, Removal,
@@ -139,7 +139,7 @@ impl Index {
     /// Applies the next record. What it says of a message or a transaction that is not there is without effect.
     pub(crate) fn apply(&mut self, entry: Entry) {
         match entry.change {
-            Change::Append(appended) => self.append(entry.lsn, entry.length, appended),
+            Change::Append(appended) => self.append(entry.lsn, entry.length, &appended),
             Change::CreateSubscription { subscription, topic, no_local } => {
                 self.create_subscription(subscription, topic, no_local);
             }
@@ -254,33 +254,39 @@ impl Index {
         prepared.into_iter().map(|(_, found)| found).collect()
     }
 
-    fn append(&mut self, lsn: Lsn, length: u32, appended: Appended) {
-        let Appended { stored, to, arrival, priority, expiration, size, producer, transaction, large } =
-            appended;
-        if transaction.is_none() {
-            self.note_sent(arrival, producer.as_ref());
+    fn append(&mut self, lsn: Lsn, length: u32, appended: &Appended) {
+        if appended.transaction.is_none() {
+            self.note_sent(appended.arrival, appended.producer.as_ref());
         }
-        let numbers = self.numbers_of(to);
-        let names = (0..numbers.len()).map(|place| stored.with(place));
-        let last = names.clone().next_back().unwrap_or(stored);
-        self.counters.last_id = self.counters.last_id.max(last);
-        if let Some(large) = large.filter(|_| numbers.iter().all(Option::is_none)) {
-            self.dead_large.push(large.name);
-        }
-        for (stored, queue) in names.zip(numbers) {
-            let Some(queue) = queue else { continue };
-            let state = DeliveryState::default();
-            let reference =
-                Reference { lsn, length, queue, position: 0, size, priority, expiration, state, large };
-            self.raise(&reference);
-            match &transaction {
-                None => self.show(stored, reference, arrival),
-                Some(transaction) => {
-                    self.sent.insert(stored, reference);
-                    let producer = producer.clone();
-                    let operation = Operation::Send { stored, reference, arrival, producer };
-                    self.add_operation(transaction.clone(), operation);
+        self.counters.last_id = self.counters.last_id.max(appended.last_name());
+        match &appended.to {
+            Recipients::Queue(destination) => {
+                let queue = self.queue_number(destination);
+                self.enter(appended.stored, appended.reference(lsn, length, queue), appended);
+            }
+            Recipients::Subscriptions(topic, names) => {
+                let mut is_needed = false;
+                for (place, name) in names.iter().enumerate() {
+                    let Some(number) = self.subscription_number(topic, name) else { continue };
+                    let reference = appended.reference(lsn, length, number);
+                    self.enter(appended.stored.with(place), reference, appended);
+                    is_needed = true;
                 }
+                self.dead_large.extend(appended.large.filter(|_| !is_needed).map(|large| large.name));
+            }
+        }
+    }
+
+    /// A message enters a queue or a subscription, now or when its transaction is committed.
+    fn enter(&mut self, stored: StoredId, reference: Reference, appended: &Appended) {
+        self.raise(&reference);
+        match &appended.transaction {
+            None => self.show(stored, reference, appended.arrival),
+            Some(transaction) => {
+                self.sent.insert(stored, reference);
+                let (arrival, producer) = (appended.arrival, appended.producer.clone());
+                let operation = Operation::Send { stored, reference, arrival, producer };
+                self.add_operation(transaction.clone(), operation);
             }
         }
     }
@@ -420,6 +426,23 @@ impl Index {
         });
         transaction.changed = true;
         transaction
+    }
+}
+
+impl Appended {
+    /// What the index has of it with one of those that it goes to.
+    fn reference(&self, lsn: Lsn, length: u32, queue: u32) -> Reference {
+        Reference {
+            lsn,
+            length,
+            queue,
+            position: 0,
+            size: self.size,
+            priority: self.priority,
+            expiration: self.expiration,
+            state: DeliveryState::default(),
+            large: self.large,
+        }
     }
 }
 

@@ -353,14 +353,14 @@ impl Copy<'_> {
         transaction: Option<&StoreTransaction>,
     ) -> Result<(), String> {
         let read = read_appended(&self.looked.segments, stored, reference);
-        let (Appended { stored, to, .. }, message) = read.map_err(|error| error.to_string())?;
+        let (Appended { stored, to, arrival, .. }, message) = read.map_err(|error| error.to_string())?;
         let transaction = transaction.cloned();
         let operation = match to {
             Recipients::Queue(queue) => {
-                StoreOperation::Append { stored, queue, arrival: Arrival::Sent, message, transaction }
+                StoreOperation::Append { stored, queue, arrival, message, transaction }
             }
             Recipients::Subscriptions(topic, subscriptions) => {
-                StoreOperation::Publish { stored, topic, subscriptions, message, transaction }
+                StoreOperation::Publish { stored, topic, subscriptions, arrival, message, transaction }
             }
         };
         let encoded = Encoded::new(&[operation], self.large_from).map_err(|error| error.to_string())?;

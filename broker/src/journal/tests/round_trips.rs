@@ -128,7 +128,7 @@ fn subscription() -> impl Strategy<Value = SubscriptionName> {
 
 fn operation() -> impl Strategy<Value = StoreOperation> {
     let stored = || any::<u64>().prop_map(StoredId);
-    let arrival = prop::sample::select(vec![Arrival::Sent, Arrival::MovedIn]);
+    let arrival = || prop::sample::select(vec![Arrival::Sent, Arrival::MovedIn]);
     let reasons = vec![
         Removal::Acknowledged,
         Removal::DeadLettered,
@@ -146,7 +146,7 @@ fn operation() -> impl Strategy<Value = StoreOperation> {
         },
     );
     prop_oneof![
-        4 => (stored(), destination(), arrival, message(), option::of(transaction())).prop_map(
+        4 => (stored(), destination(), arrival(), message(), option::of(transaction())).prop_map(
             |(stored, queue, arrival, message, transaction)| {
                 StoreOperation::Append { stored, queue, arrival, message: Arc::new(message), transaction }
             }
@@ -154,10 +154,11 @@ fn operation() -> impl Strategy<Value = StoreOperation> {
         1 => (stored(), prop::sample::select(reasons), option::of(transaction()))
             .prop_map(|(stored, reason, transaction)| StoreOperation::Remove { stored, reason, transaction }),
         1 => (stored(), state).prop_map(|(stored, state)| StoreOperation::DeliveryState { stored, state }),
-        4 => (stored(), destination(), prop::collection::vec(subscription(), 0..4), message(), option::of(transaction()))
-            .prop_map(|(stored, topic, subscriptions, message, transaction)| {
+        4 => (stored(), destination(), prop::collection::vec(subscription(), 0..4), arrival(), message(), option::of(transaction()))
+            .prop_map(|(stored, topic, subscriptions, arrival, message, transaction)| {
                 let stored = StoredId(stored.0.min(u64::MAX - 4));
-                StoreOperation::Publish { stored, topic, subscriptions, message: Arc::new(message), transaction }
+                let message = Arc::new(message);
+                StoreOperation::Publish { stored, topic, subscriptions, arrival, message, transaction }
             }),
         1 => (subscription(), destination(), any::<bool>()).prop_map(|(subscription, topic, no_local)| {
             StoreOperation::CreateSubscription { subscription, topic, no_local }
@@ -176,9 +177,9 @@ fn expected(operation: &StoreOperation, found: &Change) -> Change {
             let to = Recipients::Queue(queue);
             Change::Append(appended(found, (stored, to, arrival), &message, transaction))
         }
-        StoreOperation::Publish { stored, topic, subscriptions, message, transaction } => {
+        StoreOperation::Publish { stored, topic, subscriptions, arrival, message, transaction } => {
             let to = Recipients::Subscriptions(topic, subscriptions);
-            Change::Append(appended(found, (stored, to, Arrival::Sent), &message, transaction))
+            Change::Append(appended(found, (stored, to, arrival), &message, transaction))
         }
         StoreOperation::CreateSubscription { subscription, topic, no_local } => {
             Change::CreateSubscription { subscription, topic, no_local }

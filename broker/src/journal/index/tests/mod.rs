@@ -140,7 +140,7 @@ proptest! {
                         large: is_large.then_some(LargeFile { name: stored, length: 7 }),
                     })
                 }
-                Step::Publish { to, producer, transaction: of, large: is_large } => {
+                Step::Publish { to, moved, producer, transaction: of, large: is_large } => {
                     let stored = StoredId(model.last_id + 1);
                     let to: Vec<_> = (0..3).filter(|bit| to & (1 << bit) != 0).map(subscription).collect();
                     large.insert(stored, is_large);
@@ -148,7 +148,7 @@ proptest! {
                     Change::Append(Appended {
                         stored,
                         to: Recipients::Subscriptions(topic(), to),
-                        arrival: Arrival::Sent,
+                        arrival: if moved { Arrival::MovedIn } else { Arrival::Sent },
                         priority: Priority::default(),
                         expiration: None,
                         size: lsn,

@@ -20,6 +20,7 @@ pub(super) enum Step {
     /// To those of three subscriptions whose bits are set.
     Publish {
         to: u8,
+        moved: bool,
         producer: Option<(u8, u8)>,
         transaction: Option<u8>,
         large: bool,
@@ -70,8 +71,10 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(queue, moved, producer, transaction, large)| {
                 Step::Append { queue, moved, producer, transaction, large }
             }),
-        4 => (0_u8..8, prop::option::of((0_u8..3, any::<u8>())), transaction(), any::<bool>())
-            .prop_map(|(to, producer, transaction, large)| Step::Publish { to, producer, transaction, large }),
+        4 => (0_u8..8, any::<bool>(), prop::option::of((0_u8..3, any::<u8>())), transaction(), any::<bool>())
+            .prop_map(|(to, moved, producer, transaction, large)| {
+                Step::Publish { to, moved, producer, transaction, large }
+            }),
         2 => (0_u8..3, any::<bool>())
             .prop_map(|(subscription, no_local)| Step::Create { subscription, no_local }),
         1 => (0_u8..3).prop_map(|subscription| Step::Unsubscribe { subscription }),

@@ -19,7 +19,7 @@ use corriere_core::{ConnectionId, Destination, Message, MessageId, Timestamp};
 
 use super::*;
 use crate::files::{RecordedFiles, Survival};
-use crate::store::{Arrival, DeliveryState, RecoveredQueue, Removal, StoreEvent};
+use crate::store::{Arrival, DeliveryState, RecoveredQueue, Removal, StoreEvent, SubscriptionName};
 
 const DIRECTORY: &str = "data/broker";
 

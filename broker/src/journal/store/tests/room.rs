@@ -148,6 +148,43 @@ fn a_store_limit_is_as_a_full_disk() {
     assert!(matches!(store.run(large), Err(StoreError::Full { .. })));
 }
 
+/// A dead letter is sent again to a topic where only durable subscriptions are.
+#[test]
+fn what_is_moved_to_a_subscription_needs_no_more_room_than_to_a_queue_and_is_no_send_of_its_producer() {
+    let limited = JournalOptions { store_limit: Some(3 * 4_096), ..options() };
+    let store = Stepwise::open(RecordedFiles::new(), limited.clone()).unwrap();
+    let topic = Destination::topic("prices").unwrap();
+    let name = SubscriptionName { client_id: "c".into(), name: "d".into() };
+    store.ok(vec![StoreOperation::CreateSubscription {
+        subscription: name.clone(),
+        topic: topic.clone(),
+        no_local: false,
+    }]);
+    let confirmed = fill(&store, 1);
+    let publish = |arrival| {
+        let mut message = Message::clone(&message(9_000, 300));
+        message.headers_mut().message_id = Some(MessageId { producer: "ID:gone".into(), sequence: 1 });
+        StoreOperation::Publish {
+            stored: StoredId(9_000),
+            topic: topic.clone(),
+            subscriptions: vec![name.clone()],
+            arrival,
+            message: Arc::new(message),
+            transaction: None,
+        }
+    };
+    assert!(matches!(store.run(vec![publish(Arrival::Sent)]), Err(StoreError::Full { .. })));
+    let letter = confirmed[0];
+    store.ok([remove(letter), vec![publish(Arrival::MovedIn)]].concat());
+    let files = store.files.survive(Survival::OnlySynced);
+    let recovered = Stepwise::open(files, limited).unwrap().store.recover();
+    let [subscription] = &*recovered.subscriptions else { panic!("{recovered:?}") };
+    assert_eq!((subscription.messages.len(), subscription.totals.enqueued), (1, 0));
+    assert_eq!(names(&recovered), confirmed[1..]);
+    let producers: Vec<_> = recovered.producers.iter().map(|(producer, _)| &**producer).collect();
+    assert_eq!(producers, ["ID:p"]);
+}
+
 #[test]
 fn who_writes_little_has_only_the_spares_that_are_kept_back() {
     let longer = JournalOptions { max_file_length: 64 << 10, ..options() };

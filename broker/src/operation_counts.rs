@@ -2,7 +2,7 @@
 
 /// What became of the messages that a filter chose: `matched` = `done` + `skipped` + `without_destination` + `no_room`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct OperationCounts {
     /// How many the filter chose, of those that were there at the beginning.
     pub matched: u64,
     /// Purged, moved or copied.
@@ -18,7 +18,7 @@ pub struct Outcome {
     pub unreadable: u64,
 }
 
-impl Outcome {
+impl OperationCounts {
     pub(crate) fn add(&mut self, other: &Self) {
         self.matched += other.matched;
         self.done += other.done;
