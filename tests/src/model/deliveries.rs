@@ -1,11 +1,12 @@
 //! Judging dispatches: each was the next one of its subscription, within its credit.
 
 use corriere_broker::machine::{ConnectionKey, Effects};
+use corriere_core::Message;
 use corriere_core::provider::{Credit, Dispatch};
 
 use super::checks::Run;
 use super::effects::check_dead_letter;
-use super::entry::{Entry, Holder, Place, SubscriptionKey, id_of};
+use super::entry::{DeadLetter, Entry, Holder, Place, SubscriptionKey, id_of};
 use super::session::Subscription;
 use super::{Judgement, Model, Violation, violation};
 
@@ -41,6 +42,7 @@ impl Model {
                 return Err(objection.unwrap_or_else(|| Violation("a dispatch for nobody".to_owned())));
             };
             let (key, dispatch) = left.remove(index);
+            let entry = self.take_place_of_twin(entry, &dispatch.message);
             self.hand_out(&key, dispatch, entry);
         }
         Ok(())
@@ -87,13 +89,48 @@ impl Model {
             violation!("{name} is delivery {}, expected {}", dispatch.delivery_count, entry.failed + 1);
         }
         match &entry.dead_letter {
-            Some(letter) => check_dead_letter(&dispatch.message, letter)?,
+            Some(letter) => {
+                let judgement = check_dead_letter(&dispatch.message, letter);
+                if self.twin_of(index, &dispatch.message).is_none() {
+                    judgement?;
+                }
+            }
             None if dispatch.message != entry.message => {
                 violation!("{name} was changed: {:?}", dispatch.message)
             }
             None => {}
         }
         Ok(index)
+    }
+
+    /// A message of a topic that several subscriptions lose at one moment becomes as many dead letters, of which nobody says which
+    /// is first: where it is not this one that was delivered, the one that was.
+    fn twin_of(&self, index: usize, copy: &Message) -> Option<usize> {
+        let entry = &self.entries[index];
+        let died = entry.dead_letter.as_ref()?;
+        if check_dead_letter(copy, died).is_ok() {
+            return None;
+        }
+        self.entries.iter().position(|twin| {
+            let is_twin = |letter: &DeadLetter| {
+                letter.at == died.at
+                    && letter.source == died.source
+                    && check_dead_letter(copy, letter).is_ok()
+            };
+            twin.is_lying()
+                && twin.place == entry.place
+                && twin.id() == entry.id()
+                && twin.failed == entry.failed
+                && twin.dead_letter.as_ref().is_some_and(is_twin)
+        })
+    }
+
+    /// Has the dead letter that was delivered stand where another of the same message was expected.
+    fn take_place_of_twin(&mut self, index: usize, copy: &Message) -> usize {
+        let Some(twin) = self.twin_of(index, copy) else { return index };
+        let expected = self.entries[index].position;
+        self.entries[index].position = std::mem::replace(&mut self.entries[twin].position, expected);
+        twin
     }
 
     /// The message that the subscription gets next, its credit apart.
