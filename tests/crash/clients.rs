@@ -20,8 +20,8 @@ use corriere_core::{
 
 use crate::history::{Failing, Work};
 use crate::ledger::{Judgement, Name, Origin, Violation};
-use crate::random::Random;
 use crate::world::World;
+use corriere_tests::random::Random;
 
 /// All that clients have open.
 #[derive(Debug, Default)]

@@ -7,8 +7,8 @@ use corriere_broker::files::Survival;
 use crate::ground::{Ground, Recorded};
 use crate::history::{Action, history};
 use crate::play::{Crash, Failure, crashes, play, survival};
-use crate::random::{Random, number};
 use crate::reach::Reach;
+use corriere_tests::random::{Random, number};
 
 const DEFAULT_SEED: u64 = 1;
 /// How long random histories are played where no number of cases is asked for.

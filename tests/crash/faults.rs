@@ -8,8 +8,8 @@ use corriere_broker::files::{Fault, Operation, Survival};
 use crate::ground::{Recorded, Trouble};
 use crate::history::history;
 use crate::play::{Troubled, crashes, play_in_trouble};
-use crate::random::{Random, number};
 use crate::reach::Reach;
+use corriere_tests::random::{Random, number};
 
 const LENGTH: usize = 90;
 

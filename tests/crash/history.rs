@@ -1,7 +1,7 @@
 //! What happens in a random history. Every action can be played in any state, so that a history cut short is one still:
 //! a number such as `Pick(7)` chooses among what is there at that moment.
 
-use crate::random::Random;
+use corriere_tests::random::Random;
 
 /// Chooses one of the things that are there.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,9 @@
 
 use crate::history::history;
 use crate::play::{crashes, play_asking, survival};
-use crate::random::{Random, number};
 use crate::reach::Reach;
 use crate::standin::{LIES, Lie, StandIn};
+use corriere_tests::random::{Random, number};
 
 /// The first of so many histories that finds a lie out, and by what.
 fn found_out(lie: Lie, histories: u64, clients_only: bool) -> Result<Reach, String> {

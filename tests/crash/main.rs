@@ -17,7 +17,6 @@ mod history;
 mod ledger;
 mod lies;
 mod play;
-mod random;
 mod reach;
 mod standin;
 mod world;

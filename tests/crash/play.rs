@@ -11,9 +11,9 @@ use crate::drain;
 use crate::ground::{Ground, Trouble};
 use crate::history::{Action, Pick, Place};
 use crate::ledger::{Judgement, Violation};
-use crate::random::Random;
 use crate::reach::Reach;
 use crate::world::World;
+use corriere_tests::random::Random;
 
 /// Where a process ends, and what the next one finds.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use corriere_core::Message;
 
 use crate::asked::Kept;
 use crate::ground::{Ground, Steps};
-use crate::random::Random;
+use corriere_tests::random::Random;
 
 /// What a faulty store does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

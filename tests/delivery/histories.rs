@@ -12,6 +12,7 @@ use corriere_broker::machine::ConnectionKey;
 use corriere_core::Destination;
 use corriere_core::provider::{AckKind, Command, Credit};
 use corriere_tests::model::{Judgement, Subscription, Violation};
+use corriere_tests::random::number;
 use proptest::bool::weighted;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
@@ -80,11 +81,6 @@ fn play_one(seed: u64, case: u64, reach: &RefCell<Reach>) {
 
 fn lines(history: &[Operation]) -> String {
     history.iter().map(|operation| format!("    {operation:?},\n")).collect()
-}
-
-fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`; expected a number")))
 }
 
 /// Plays a history to its end, and then settles everything.

@@ -1,13 +1,13 @@
 //! Runs on one data directory, one after the other: each goes on where the one before it stopped, however that ended.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use corriere_templates::{JsonConverter, MessageConverter};
+use corriere_tests::random::number;
 use mailparse::MailHeaderMap;
 use serde::Deserialize;
 use tempfile::TempDir;
@@ -188,11 +188,6 @@ fn assert_dead_letters(data: &Path, rounds: u32) {
     let expected = broken_by_reason().into_iter().map(|(class, count)| (class, count * u64::from(rounds)));
     assert_eq!(reasons, expected.collect());
     assert!(dead_letters::on_queue(data, "DLQ.shop.emails").is_empty());
-}
-
-fn number(variable: &str) -> Option<u64> {
-    let text = env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`; expected a number")))
 }
 
 fn seed_from_clock() -> u64 {

@@ -2,4 +2,5 @@
 
 pub mod java;
 pub mod model;
+pub mod random;
 pub mod receiving;

@@ -10,8 +10,8 @@ use crate::arena::Arena;
 use crate::ledger::{Holder, Ledger};
 use crate::line::Line;
 use crate::plan::Transport;
-use crate::random::Random;
 use crate::storm::Storm;
+use corriere_tests::random::Random;
 
 /// What a client does while it is connected.
 pub(crate) trait Role: Send {

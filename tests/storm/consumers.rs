@@ -11,8 +11,8 @@ use crate::clients::Role;
 use crate::ledger::{End, Fate, Holder, Ledger, Name, Sending, Taken, TransactionNumber};
 use crate::plan::ConsumerPlan;
 use crate::producers::{Sender, commit, unless_lacking_room};
-use crate::random::Random;
 use crate::storm::Storm;
+use corriere_tests::random::Random;
 
 /// How long a receive waits; what it has by then is settled.
 const WAIT: Duration = Duration::from_millis(20);

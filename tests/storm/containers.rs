@@ -16,8 +16,8 @@ use crate::clients::Client;
 use crate::ledger::{End, Fate, Holder, Ledger, Sending, Taken, TransactionNumber};
 use crate::plan::ContainerPlan;
 use crate::producers::Sender;
-use crate::random::Random;
 use crate::storm::Storm;
+use corriere_tests::random::Random;
 
 /// What the listener of one container works with.
 #[derive(Debug)]

@@ -30,7 +30,6 @@ mod ledger;
 mod line;
 mod plan;
 mod producers;
-mod random;
 mod standing;
 mod storm;
 
@@ -40,7 +39,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Mutex;
 
 use arena::{Arena, Process, Within};
-use random::Random;
+use corriere_tests::random::{Random, number};
 
 /// How long a storm takes by itself. Both arenas together have a minute.
 const TIME: Duration = Duration::from_secs(30);
@@ -72,11 +71,6 @@ async fn storms(arena: Arena) {
         storm::rage(&arena, seed, TIME.min(all)).await;
         seed = seeds.next();
     }
-}
-
-fn number(variable: &str) -> Option<u64> {
-    let text = std::env::var(variable).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is `{text}`; expected a number")))
 }
 
 fn seed_from_clock() -> u64 {

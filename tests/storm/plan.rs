@@ -3,7 +3,7 @@
 use corriere::core::AcknowledgeMode::{self, Auto, Client, DupsOk, Individual, Transacted};
 use corriere::listener::Acknowledge;
 
-use crate::random::Random;
+use corriere_tests::random::Random;
 
 pub(crate) const PRODUCERS: usize = 64;
 pub(crate) const CONSUMERS: usize = 64;
@@ -122,7 +122,7 @@ fn lone_consumers(random: &mut Random, transports: &[Transport]) -> Vec<Consumer
     let consumer = |number: usize| ConsumerPlan {
         transport: transports[number % transports.len()],
         mode: modes[number],
-        prefetch: random.pick(&PREFETCHES),
+        prefetch: *random.pick(&PREFETCHES),
         queues: vec![lone(number)],
         onward: None,
         is_lone: true,
@@ -160,7 +160,7 @@ fn containers(random: &mut Random, transports: &[Transport]) -> Vec<ContainerPla
         ContainerPlan {
             transport: transports[number / 3 % transports.len()],
             acknowledge,
-            prefetch: random.pick(&PREFETCHES),
+            prefetch: *random.pick(&PREFETCHES),
             queue: shared(random),
             workers: 1 + number as u32 % 2,
             onward: (acknowledge == Acknowledge::Transacted).then(|| onward(random)),

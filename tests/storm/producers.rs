@@ -8,8 +8,8 @@ use corriere::core::{AcknowledgeMode, Connection, DeliveryMode, Error, Message, 
 use crate::clients::Role;
 use crate::ledger::{Fate, Holder, Sending, TransactionNumber, lacks_room};
 use crate::plan::ProducerPlan;
-use crate::random::Random;
 use crate::storm::Storm;
+use corriere_tests::random::Random;
 
 /// With so many messages pending, producers pause.
 const BACKLOG: u64 = 1_500;

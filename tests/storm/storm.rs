@@ -15,7 +15,7 @@ use crate::containers::{self, Post};
 use crate::ledger::Ledger;
 use crate::plan::Plan;
 use crate::producers::Producer;
-use crate::random::Random;
+use corriere_tests::random::Random;
 
 /// Beyond this something hangs.
 const HANG: Duration = Duration::from_secs(120);
