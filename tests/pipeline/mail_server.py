@@ -45,10 +45,11 @@ class Handler:
         while self.mode[0] == "hang":
             await self.changed.wait()
         message = email.message_from_bytes(envelope.content)
-        is_lost = self.mode[0] == "lose"
+        # What is written to a connection that this side closes is dropped.
+        is_lost = self.mode[0] == "lose" or server.transport is None or server.transport.is_closing()
         line = {"to": envelope.rcpt_tos, "id": message["Message-ID"], "answered": not is_lost}
         print(json.dumps(line), file=self.taken, flush=True)
-        if is_lost:
+        if self.mode[0] == "lose":
             server.transport.abort()
         return "250 OK"
 
