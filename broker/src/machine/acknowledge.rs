@@ -10,8 +10,9 @@ use corriere_core::provider::{Ack, AckKind, Cause, Confirmation, ProviderError};
 
 use super::Machine;
 use super::delivery::{Delay, Failure};
+use super::effects::{ConnectionKey, Ticket};
 use super::queue::{Position, QueueKey};
-use super::step::{ConnectionKey, OnStored, Ticket};
+use super::recording::OnStored;
 use super::subscription::{Subscription, SubscriptionKey};
 use super::transaction::key_of;
 

@@ -16,10 +16,10 @@ use corriere_core::{Destination, Message, SessionId, SubscriptionId};
 
 use super::Machine;
 use super::credit::ExplicitCredit;
+use super::effects::ConnectionKey;
 use super::queue::{Entry, Place, Position, QueueKey};
 use super::sending::Target;
 use super::snapshot::Page;
-use super::step::ConnectionKey;
 use super::subscription::SubscriptionKey;
 use super::temporary::invalid;
 use crate::store::{StoreError, StoredId};

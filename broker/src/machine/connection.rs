@@ -9,9 +9,9 @@ use corriere_core::{ConnectionId, Destination, ProducerId, SessionId, Subscripti
 use super::Machine;
 use super::delivery::{Delay, Failure};
 use super::durable::Making;
+use super::effects::{ConnectionKey, Ticket};
 use super::queue::{Queue, QueueKey};
 use super::sending::Target;
-use super::step::{ConnectionKey, Ticket};
 use super::subscription::{Subscription, SubscriptionKey};
 
 /// A connection and what it has open.

@@ -8,9 +8,9 @@ use corriere_core::{RedeliveryPolicy, Timestamp};
 
 use super::Machine;
 use super::attempts::mark_of;
+use super::effects::ConnectionKey;
 use super::memory::Held;
 use super::queue::{Entry, Place, Position, QueueKey};
-use super::step::ConnectionKey;
 use super::subscription::SubscriptionKey;
 use super::time_index::Timer;
 use crate::store::{Arrival, DeliveryState, Removal, StoreOperation, StoreTransaction, StoredId};

@@ -16,8 +16,9 @@ use corriere_core::nearest::nearest;
 use corriere_core::provider::{Cause, ProviderError, Subscribe};
 
 use super::Machine;
+use super::effects::{ConnectionKey, Ticket};
 use super::queue::{Queue, QueueKey};
-use super::step::{ConnectionKey, OnStored, Ticket};
+use super::recording::OnStored;
 use super::subscription::SubscriptionKey;
 use super::temporary::invalid;
 use super::topic::TopicKey;

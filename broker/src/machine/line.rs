@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use corriere_core::provider::SendMessage;
 use corriere_core::{Destination, ProducerId, Timestamp};
 
-use super::step::{ConnectionKey, Ticket};
+use super::effects::{ConnectionKey, Ticket};
 
 /// A producer of a connection.
 pub(super) type ProducerKey = (ConnectionKey, ProducerId);

@@ -13,11 +13,12 @@ use std::sync::Arc;
 use corriere_core::{Destination, DestinationKind, Message, Value};
 
 use super::Machine;
+use super::effects::Ticket;
 use super::moving::Left;
 use super::queue::{Entry, Place, Position, QueueKey};
+use super::recording::OnStored;
 use super::sending::{Sending, Target};
 use super::snapshot::Location;
-use super::step::{OnStored, Ticket};
 use super::transaction::NOBODY;
 use crate::operation_counts::OperationCounts;
 use crate::store::{Arrival, Removal, StoreError, StoreOperation};

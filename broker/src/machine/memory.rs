@@ -10,9 +10,9 @@ use corriere_core::provider::{MemoryHolder, ProviderError, SendMessage};
 use corriere_core::{Destination, Message, Timestamp};
 
 use super::Machine;
+use super::effects::{ConnectionKey, Ticket};
 use super::line::{Arrived, Line, Parked, Wanted};
 use super::sending::Target;
-use super::step::{ConnectionKey, Ticket};
 use super::time_index::Timer;
 use super::transaction::key_of;
 use crate::store::{RecoveredMessage, StoredId};

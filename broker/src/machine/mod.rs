@@ -5,7 +5,7 @@
 //!
 //! A message goes from `sending` (past `memory`, where it may have to wait in `line`) to `delivery`, which takes it through its
 //! `queue` to a `subscription`, back, and out: by `acknowledge`, by a `transaction`, or as a `dead_letter`. `step` takes
-//! the inputs, keeps what waits for the store, and collects the effects.
+//! the inputs (`effects`), and `recording` keeps what waits for the store.
 //!
 //! - What is due by the time of a step happens before its input. Then memory that became free is given to waiting
 //!   sends, in their order, and only then is anything delivered that was not delivered yet.
@@ -27,6 +27,7 @@ mod credit;
 mod dead_letter;
 mod delivery;
 mod durable;
+mod effects;
 mod line;
 mod management;
 mod memory;
@@ -34,6 +35,7 @@ mod moving;
 mod policies;
 mod producers;
 mod queue;
+mod recording;
 mod recovery;
 mod sending;
 mod serving;
@@ -57,9 +59,9 @@ use corriere_core::{Destination, MessageId, RedeliveryPolicy, Timestamp};
 pub use attempts::SlotNote;
 pub(crate) use attempts::attempt_of;
 pub use bodies::SetAside;
+pub use effects::{Batch, BatchId, ConnectionKey, Effects, Input, Ticket};
 pub use management::{Action, Order};
 pub use snapshot::{Location, Page, Shown};
-pub use step::{Batch, BatchId, ConnectionKey, Effects, Input, Ticket};
 pub use subscription::SubscriptionKey;
 
 use crate::counts::Counts;
@@ -75,9 +77,9 @@ use memory::Memory;
 use moving::Moves;
 use producers::Producers;
 use queue::{Queue, QueueKey};
+use recording::{OnStored, Recorded};
 use sending::Target;
 use serving::Unserved;
-use step::{OnStored, Recorded};
 use store_room::StoreRoom;
 use subscription::Subscription;
 use temporary::Temporaries;

@@ -10,8 +10,8 @@ use corriere_core::MessageId;
 use corriere_core::provider::{Confirmation, ProviderError, SendMessage};
 
 use super::Machine;
+use super::effects::ConnectionKey;
 use super::line::Arrived;
-use super::step::ConnectionKey;
 
 /// So many producers are remembered, those that sent last.
 const REMEMBERED: usize = 1_024;

@@ -7,10 +7,11 @@ use corriere_core::{Destination, Message};
 
 use super::Machine;
 use super::dead_letter::holds_dead_letters;
+use super::effects::{ConnectionKey, Ticket};
 use super::line::{Arrived, Wanted};
 use super::memory::Held;
 use super::queue::{Queue, QueueKey};
-use super::step::{ConnectionKey, OnStored, Ticket};
+use super::recording::OnStored;
 use super::topic::TopicKey;
 use super::transaction::{TransactionKey, key_of};
 use crate::counts::Counts;

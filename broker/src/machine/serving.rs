@@ -9,8 +9,8 @@ use corriere_core::provider::{Confirmation, ProviderError};
 
 use super::Machine;
 use super::credit::ExplicitCredit;
+use super::effects::Ticket;
 use super::queue::Position;
-use super::step::Ticket;
 use super::subscription::{Subscription, SubscriptionKey};
 
 /// Who waits until a subscription has been delivered what it may have.

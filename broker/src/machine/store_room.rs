@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::Machine;
 use super::line::{Arrived, Parked, Wanted};
-use super::step::OnStored;
+use super::recording::OnStored;
 use corriere_core::Message;
 use corriere_core::provider::{ProviderError, SendMessage};
 

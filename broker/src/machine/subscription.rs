@@ -8,8 +8,8 @@ use corriere_core::{RedeliveryPolicy, SessionId, SubscriptionId, TransactionId};
 
 use super::attempts::Noted;
 use super::credit::ExplicitCredit;
+use super::effects::ConnectionKey;
 use super::queue::{Position, QueueKey};
-use super::step::ConnectionKey;
 use crate::store::AttemptSlot;
 
 /// A subscription of a connection.

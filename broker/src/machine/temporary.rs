@@ -13,9 +13,9 @@ use corriere_core::provider::{Confirmation, Event, ProviderError, SendMessage};
 use corriere_core::{Destination, SubscriptionId};
 
 use super::Machine;
+use super::effects::ConnectionKey;
 use super::queue::{Queue, QueueKey};
 use super::sending::Target;
-use super::step::ConnectionKey;
 use super::transaction::key_of;
 
 /// The temporary destinations of all connections, and who wants word of them.

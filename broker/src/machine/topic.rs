@@ -7,9 +7,9 @@ use corriere_core::{Destination, Timestamp};
 
 use super::Machine;
 use super::durable::Gets;
+use super::effects::ConnectionKey;
 use super::memory::Held;
 use super::queue::{Queue, QueueKey};
-use super::step::ConnectionKey;
 use super::subscription::SubscriptionKey;
 use crate::counts::Counts;
 use crate::store::Arrival;

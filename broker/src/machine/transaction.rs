@@ -10,10 +10,11 @@ use corriere_core::{MessageId, TransactionId};
 
 use super::Machine;
 use super::delivery::{Delay, Failure};
+use super::effects::{ConnectionKey, Ticket};
 use super::memory::Memory;
 use super::queue::{Position, QueueKey};
+use super::recording::OnStored;
 use super::sending::{Sending, Target};
-use super::step::{ConnectionKey, OnStored, Ticket};
 use super::subscription::SubscriptionKey;
 use super::two_phase::{Ending, Phase};
 use crate::store::{Arrival, StoreOperation, StoreTransaction, StoredId};

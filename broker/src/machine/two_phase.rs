@@ -8,7 +8,7 @@ use corriere_core::provider::{Cause, Confirmation, ProviderError};
 use corriere_core::{TransactionId, id::Xid};
 
 use super::Machine;
-use super::step::{ConnectionKey, Ticket};
+use super::effects::{ConnectionKey, Ticket};
 use super::transaction::{Transaction, TransactionKey, key_of, rolled_back, unknown};
 use crate::store::StoreTransaction;
 

@@ -5,7 +5,7 @@ use std::sync::Weak;
 
 use tokio::task::yield_now;
 
-use super::consumer::{Next, Receiver};
+use super::receiver::{Next, Receiver};
 use super::session::SessionInner;
 use super::{AcknowledgeMode, Delivery, Release, Session};
 use crate::panic::catch_panic;

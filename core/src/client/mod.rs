@@ -9,6 +9,7 @@ mod factory;
 mod handler;
 mod listener;
 mod producer;
+mod receiver;
 mod session;
 mod slow_consumer;
 mod temporary;

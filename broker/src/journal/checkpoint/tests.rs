@@ -5,11 +5,14 @@ use corriere_core::id::Xid;
 use corriere_core::message::Priority;
 use corriere_core::{ConnectionId, Destination, Timestamp};
 
+use super::tables::{META, SUBSCRIPTIONS};
 use super::*;
 use crate::files::{Fault, Operation as FileOperation, RecordedFiles, Survival};
 use crate::journal::change::{Appended, Change, Entry, LargeFile, Recipients};
 use crate::journal::index::Index;
-use crate::store::{Arrival, DeliveryState, Recovered, Removal, StoreTransaction, SubscriptionName};
+use crate::store::{
+    Arrival, DeliveryState, Recovered, Removal, StoreTransaction, StoredId, SubscriptionName,
+};
 
 const PATH: &str = "broker/kr-store/state";
 
