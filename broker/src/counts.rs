@@ -59,6 +59,12 @@ impl Counts {
         self.came_in() == self.went_out() + self.pending
     }
 
+    /// All that is there is dropped.
+    pub(crate) fn discard_all(&mut self) {
+        self.discarded += std::mem::take(&mut self.pending);
+        self.in_flight = 0;
+    }
+
     /// Adds the counts of another queue to these.
     pub(crate) fn add(&mut self, other: &Self) {
         self.recovered += other.recovered;

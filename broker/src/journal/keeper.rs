@@ -38,7 +38,7 @@ impl Keeper {
     pub(crate) fn checkpoint(&mut self, core: &Core) -> Result<(), StoreError> {
         core.check_place(&self.checkpoint)?;
         let (mut changes, tail) = {
-            let mut kept = core.ledger.index(&core.segments);
+            let mut kept = core.ledger.cleared_index(&core.segments);
             let changes = kept.index.take_changes();
             core.room.is_taken(changes.weight);
             (changes, kept.end)

@@ -22,6 +22,9 @@ const MANY: usize = 4_096;
 /// Records that are left before the writer enters them itself, so that there is a bound.
 const TOO_MANY: usize = 262_144;
 
+/// How many messages of durable subscriptions that are gone are taken out of the index before others may have it.
+const AT_ONCE: usize = 1_024;
+
 /// How long it is before what there were too many open files for is tried again.
 const RETRY: Duration = Duration::from_millis(50);
 
@@ -117,6 +120,17 @@ impl Ledger {
         kept
     }
 
+    /// The same, and nothing is left of durable subscriptions that are gone. However much that was, others have had the index
+    /// in between.
+    pub(crate) fn cleared_index(&self, segments: &Segments) -> MutexGuard<'_, Kept> {
+        loop {
+            let mut kept = self.index(segments);
+            if !kept.index.take_out_gone(AT_ONCE) {
+                return kept;
+            }
+        }
+    }
+
     /// What the index weighs at most, without waiting for anybody.
     pub(crate) fn greatest_weight(&self) -> Weight {
         let inbox = lock(&self.inbox);
@@ -194,11 +208,12 @@ impl Ledger {
         !inbox.ended
     }
 
-    /// The librarian's thread: enters what is left and reads what is wanted, until the end.
+    /// The librarian's thread: enters what is left, reads what is wanted, and takes out what is gone, until the end.
     pub(crate) fn work(&self, segments: &Segments) {
+        let mut is_gone_left = false;
         loop {
             let mut inbox = lock(&self.inbox);
-            while inbox.left < MANY && inbox.loads.is_empty() && !inbox.ended {
+            while inbox.left < MANY && inbox.loads.is_empty() && !inbox.ended && !is_gone_left {
                 inbox.librarian_sleeps = true;
                 inbox = self.wake.wait(inbox).unwrap_or_else(PoisonError::into_inner);
             }
@@ -212,7 +227,7 @@ impl Ledger {
             if ended {
                 return;
             }
-            drop(self.index(segments));
+            is_gone_left = self.index(segments).index.take_out_gone(AT_ONCE);
         }
     }
 

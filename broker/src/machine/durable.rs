@@ -269,18 +269,10 @@ impl Machine {
 
     fn end_durable(&mut self, durable: &Durable) {
         let Durable { topic, queue: key, .. } = *durable;
-        let Some(queue) = self.queues.get(&key) else { return };
-        let positions: Vec<_> = queue.positions().map(|(position, _)| position).collect();
-        for position in positions {
-            self.bodies.causes.remove(&(key, position));
-            if let Some(queue) = self.queues.get_mut(&key) {
-                queue.counts.discarded += 1;
-            }
-            self.take_out(key, position);
-        }
-        if let (Some(queue), Some(topic)) = (self.queues.remove(&key), self.topics.get_mut(&topic)) {
+        let Some(counts) = self.end_queue(key) else { return };
+        if let Some(topic) = self.topics.get_mut(&topic) {
             topic.durable.remove(&key);
-            topic.ended.add(&queue.counts);
+            topic.ended.add(&counts);
         }
     }
 

@@ -13,6 +13,7 @@
 //! - A `durable` subscription is the private queue of a consumer that outlives it, by its client id and its name.
 //! - A `browser` is shown what a queue has and changes nothing; a `temporary` destination ends with its connection, and
 //!   with all that names it.
+//! - What ends with all its messages is over at once, and these leave memory by and by (`clearing`).
 //! - What an operator does with the messages of a queue (`management`) leaves those alone that somebody has.
 //! - What a consumer is handed, what a transaction is prepared with, and what lies in a queue without its body (`bodies`)
 //!   goes on from where it was when a store is opened again (`recovery`).
@@ -22,6 +23,7 @@ mod acknowledge;
 mod attempts;
 mod bodies;
 mod browser;
+mod clearing;
 mod connection;
 mod credit;
 mod dead_letter;
@@ -71,6 +73,7 @@ use crate::store::{StoreOperation, SubscriptionName, Totals};
 use attempts::Slots;
 use bodies::Bodies;
 use browser::Browser;
+use clearing::Remains;
 use connection::Connection;
 use durable::Durable;
 use memory::Memory;
@@ -112,6 +115,8 @@ pub struct Machine {
     next_prepared: u64,
     memory: Memory,
     bodies: Bodies,
+    /// What queues that are gone still hold.
+    remains: Remains,
     producers: Producers,
     slots: Slots,
     moves: Moves,
@@ -167,6 +172,7 @@ impl Machine {
             transactions: BTreeMap::new(),
             next_prepared: 0,
             bodies: Bodies::default(),
+            remains: Remains::default(),
             producers: Producers::default(),
             slots: Slots::default(),
             moves: Moves::default(),

@@ -223,6 +223,30 @@ impl Queue {
         Some(entry)
     }
 
+    /// Takes all out that is not with its consumer, who has what is `delivered`, and counts it as discarded.
+    pub(super) fn split_off_waiting(&mut self, delivered: impl Iterator<Item = Position>) -> Self {
+        let mut waiting = Self::new(self.destination.clone(), self.topic, self.holds_dead_letters);
+        std::mem::swap(&mut self.entries, &mut waiting.entries);
+        std::mem::swap(&mut self.ready, &mut waiting.ready);
+        std::mem::swap(&mut self.reserved, &mut waiting.reserved);
+        std::mem::swap(&mut self.later, &mut waiting.later);
+        self.entries
+            .extend(delivered.filter_map(|position| Some((position, waiting.entries.remove(&position)?))));
+        let count = waiting.entries.len() as u64;
+        self.counts.discarded += count;
+        self.counts.pending -= count;
+        waiting
+    }
+
+    /// Takes a message out of a queue that is gone. Its counts were taken before, and stay what they are.
+    pub(super) fn pop(&mut self) -> Option<(Position, Entry)> {
+        let (position, entry) = self.entries.pop_first()?;
+        self.ready.remove(&position);
+        self.reserved.remove(&position);
+        self.later.remove(&(entry.not_before, position));
+        Some((position, entry))
+    }
+
     /// Puts a message back that left, to end later.
     pub(super) fn put_back(&mut self, position: Position, entry: Entry) {
         self.bodiless += u64::from(entry.held.body().is_none());

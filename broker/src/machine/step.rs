@@ -72,6 +72,7 @@ impl Machine {
                 Timer::Expiry(queue, position) => self.expiry_is_due(queue, position),
                 Timer::Redelivery(queue, position) => self.redelivery_is_due(queue, position),
                 Timer::MoveAgain => self.move_again(),
+                Timer::ClearMore => self.clear_some(),
             }
         }
         self.settle_down();

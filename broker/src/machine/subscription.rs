@@ -271,6 +271,11 @@ impl Subscription {
         }
     }
 
+    /// Where the messages stand that it has and that are not settled.
+    pub(super) fn positions(&self) -> impl Iterator<Item = Position> {
+        self.in_flight.values().map(|delivered| delivered.position)
+    }
+
     /// Whether it has nothing that is not settled.
     pub(super) fn is_idle(&self) -> bool {
         self.in_flight.is_empty()

@@ -14,7 +14,7 @@ use corriere_core::{Destination, SubscriptionId};
 
 use super::Machine;
 use super::effects::ConnectionKey;
-use super::queue::{Queue, QueueKey};
+use super::queue::Queue;
 use super::sending::Target;
 use super::transaction::key_of;
 
@@ -105,7 +105,7 @@ impl Machine {
             Target::Topic(topic) => self.remove_topic(topic),
         };
         for queue in queues {
-            self.remove_queue(queue);
+            self.end_queue(queue);
         }
         self.end_browsers_of(owner, target);
         self.tell_watchers(destination, false);
@@ -187,15 +187,6 @@ impl Machine {
             }
         });
         of_this.count()
-    }
-
-    fn remove_queue(&mut self, key: QueueKey) {
-        let Some(queue) = self.queues.get(&key) else { return };
-        let positions: Vec<_> = queue.positions().map(|(position, _)| position).collect();
-        for position in positions {
-            self.take_out(key, position);
-        }
-        self.queues.remove(&key);
     }
 
     /// Refuses the sends that wait for a destination that is gone.

@@ -17,6 +17,8 @@ pub(super) enum Timer {
     Redelivery(QueueKey, Position),
     /// Dead letters that there was no room for are tried again.
     MoveAgain,
+    /// More is cleared away of what is left of queues that are gone.
+    ClearMore,
 }
 
 /// All timers, earliest first.

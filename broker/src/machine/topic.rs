@@ -10,7 +10,7 @@ use super::durable::Gets;
 use super::effects::ConnectionKey;
 use super::memory::Held;
 use super::queue::{Queue, QueueKey};
-use super::subscription::SubscriptionKey;
+use super::subscription::{Subscription, SubscriptionKey};
 use crate::counts::Counts;
 use crate::store::Arrival;
 
@@ -63,14 +63,9 @@ impl Machine {
         let Some(queue_key) = bound.copied() else { return };
         let Some(queue) = self.queues.get_mut(&queue_key) else { return };
         queue.is_closing = true;
-        let waiting: Vec<_> = queue
-            .positions()
-            .filter(|(_, entry)| entry.place() != super::queue::Place::InFlight)
-            .map(|(position, _)| position)
-            .collect();
-        for position in waiting {
-            self.discard(queue_key, position);
-        }
+        let delivered = self.subscriptions.get(&subscription).into_iter().flat_map(Subscription::positions);
+        let waiting = queue.split_off_waiting(delivered);
+        self.clear_away(queue_key, waiting);
     }
 
     /// Removes a private queue of which nothing is left.

@@ -6,6 +6,7 @@ mod acknowledgement;
 mod back_off;
 mod bodies;
 mod browsing;
+mod clearing;
 mod commands;
 mod dead_letters;
 mod dispatch;

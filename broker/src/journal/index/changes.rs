@@ -72,8 +72,11 @@ impl Index {
         for (number, holder, totals) in saved.queues {
             index.restore_queue(number, holder, totals);
         }
-        for (_, reference) in &saved.references {
+        for (stored, reference) in &saved.references {
             index.raise(reference);
+            if let Some(queue) = index.queues.get_mut(&reference.queue) {
+                queue.note(*stored);
+            }
             index.weight.references += weight::of_reference(reference);
         }
         index.references = saved.references.into_iter().collect();
@@ -98,6 +101,8 @@ impl Index {
 
     /// Takes what changed since the last call. It must reach the checkpoint, before what the next call gives.
     pub(crate) fn take_changes(&mut self) -> Changes {
+        // No checkpoint has a message that is nobody's.
+        while self.take_out_gone(usize::MAX) {}
         let mut changes = Changes {
             counters: self.counters,
             references: Vec::with_capacity(self.changed.len()),

@@ -1,10 +1,11 @@
 //! Who has messages: queues, and durable subscriptions to topics.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use corriere_core::Destination;
 
-use super::{Index, weight};
+use super::{Index, Reference, weight};
 use crate::store::{
     Recipient, Recovered, RecoveredMessage, RecoveredQueue, RecoveredSubscription, StoredId,
     SubscriptionName, Totals,
@@ -23,6 +24,8 @@ pub(super) struct Queue {
     pub(super) holder: Holder,
     pub(super) totals: Totals,
     pub(super) changed: bool,
+    /// The messages of a durable subscription, with which these go. A queue never goes, and has none noted.
+    messages: BTreeSet<StoredId>,
 }
 
 impl Holder {
@@ -45,6 +48,18 @@ impl fmt::Display for Holder {
 }
 
 impl Queue {
+    /// A message came to it.
+    pub(super) fn note(&mut self, stored: StoredId) {
+        if let Holder::Subscription { .. } = self.holder {
+            self.messages.insert(stored);
+        }
+    }
+
+    /// A message left it.
+    pub(super) fn forget(&mut self, stored: StoredId) {
+        self.messages.remove(&stored);
+    }
+
     /// Adds it to what the broker gets when it starts.
     pub(super) fn add_to(&self, recovered: &mut Recovered, messages: Vec<RecoveredMessage>) {
         let totals = self.totals;
@@ -71,7 +86,7 @@ impl Index {
             }
         }
         self.counters.queues = self.counters.queues.max(u64::from(number) + 1);
-        self.queues.insert(number, Queue { holder, totals, changed: false });
+        self.queues.insert(number, Queue { holder, totals, changed: false, messages: BTreeSet::new() });
     }
 
     fn add_queue(&mut self, holder: Holder) -> u32 {
@@ -128,17 +143,36 @@ impl Index {
         self.add_queue(Holder::Subscription { name, topic, no_local });
     }
 
-    /// Ends a durable subscription with its messages. What open transactions send to it is needed until their end.
+    /// Ends a durable subscription with its messages, of which each is taken out by [`Index::take_out_gone`]. What open
+    /// transactions send to it is needed until their end.
     pub(super) fn remove_subscription(&mut self, name: &SubscriptionName) {
         let Some(number) = self.subscription_numbers.remove(name) else { return };
         if let Some(queue) = self.queues.remove(&number) {
             self.weight.others -= weight::of_holder(&queue.holder);
+            self.gone.push(queue.messages);
         }
         self.removed_queues.push(number);
-        let of_it = self.references.iter().filter(|(_, reference)| reference.queue == number);
-        let of_it: Vec<StoredId> = of_it.map(|(stored, _)| *stored).collect();
-        for stored in of_it {
+    }
+
+    /// Takes out up to so many messages of durable subscriptions that are gone. Answers whether there were any.
+    pub(crate) fn take_out_gone(&mut self, most: usize) -> bool {
+        for taken in 0..most {
+            while self.gone.last().is_some_and(BTreeSet::is_empty) {
+                self.gone.pop();
+            }
+            let Some(stored) = self.gone.last_mut().and_then(BTreeSet::pop_first) else { return taken > 0 };
             self.take_out(stored);
         }
+        true
+    }
+
+    /// A message of a queue, or of a durable subscription that is there.
+    pub(super) fn held(&self, stored: StoredId) -> Option<&Reference> {
+        self.references.get(&stored).filter(|reference| self.is_held(reference))
+    }
+
+    /// Whether a message of the index is still somebody's: those of durable subscriptions that are gone are taken out by and by.
+    pub(super) fn is_held(&self, reference: &Reference) -> bool {
+        self.gone.is_empty() || self.queues.contains_key(&reference.queue)
     }
 }

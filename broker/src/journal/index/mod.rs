@@ -8,7 +8,7 @@ mod producers;
 mod tests;
 mod weight;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use corriere_core::message::Priority;
@@ -52,6 +52,8 @@ pub(crate) struct Index {
     changed: BTreeMap<StoredId, bool>,
     ended: Vec<TransactionChange>,
     removed_queues: Vec<u32>,
+    /// The messages of durable subscriptions that are gone, as far as they are among the references still.
+    gone: Vec<BTreeSet<StoredId>>,
     /// How many live messages are in each large file.
     large: HashMap<StoredId, u32>,
     dead_large: Vec<StoredId>,
@@ -162,17 +164,18 @@ impl Index {
 
     /// A message that is on a queue, or in a transaction that is not over.
     pub(crate) fn find(&self, stored: StoredId) -> Option<Reference> {
-        self.references.get(&stored).or_else(|| self.sent.get(&stored)).copied()
+        self.held(stored).or_else(|| self.sent.get(&stored)).copied()
     }
 
     /// All live messages, those of open transactions included, in no order.
     pub(crate) fn live(&self) -> impl Iterator<Item = (StoredId, Reference)> {
-        self.references.iter().chain(&self.sent).map(|(stored, reference)| (*stored, *reference))
+        let held = self.references.iter().filter(|(_, reference)| self.is_held(reference));
+        held.chain(&self.sent).map(|(stored, reference)| (*stored, *reference))
     }
 
-    /// Messages on queues.
+    /// Messages on queues and with durable subscriptions.
     pub(crate) fn messages(&self) -> usize {
-        self.references.len()
+        self.references.len() - self.gone.iter().map(BTreeSet::len).sum::<usize>()
     }
 
     /// Drops the transactions that were open and not prepared when the process ended: nobody can go on with them.
@@ -186,7 +189,7 @@ impl Index {
 
     /// Counts a delivery during which the process ended as failed, if its message is still there.
     pub(crate) fn apply_attempt(&mut self, attempt: Attempt) {
-        let Some(reference) = self.references.get(&attempt.stored) else { return };
+        let Some(reference) = self.held(attempt.stored) else { return };
         let mut state = reference.state;
         if state.failed_deliveries < attempt.delivery {
             state.failed_deliveries = attempt.delivery;
@@ -242,10 +245,9 @@ impl Index {
                         let id = producer.clone();
                         found.ids.push(id.map(|(producer, sequence)| MessageId { producer, sequence }));
                     }
-                    Operation::Remove { stored, .. } if self.references.contains_key(stored) => {
-                        found.acknowledged.push(*stored);
+                    Operation::Remove { stored, .. } => {
+                        found.acknowledged.extend(self.held(*stored).map(|_| *stored));
                     }
-                    Operation::Remove { .. } => {}
                 }
             }
             prepared.push((place, found));
@@ -307,6 +309,7 @@ impl Index {
         };
         queue.totals.enqueued += u64::from(arrival == Arrival::Sent);
         queue.changed = true;
+        queue.note(stored);
         self.counters.position += 1;
         reference.position = self.counters.position;
         self.changed.entry(stored).or_insert(false);
@@ -316,7 +319,8 @@ impl Index {
     }
 
     fn remove(&mut self, stored: StoredId, reason: Removal) {
-        let Some(reference) = self.take_out(stored) else { return };
+        let Some(reference) = self.held(stored).copied() else { return };
+        self.take_out(stored);
         if let Some(queue) = self.queues.get_mut(&reference.queue) {
             match reason {
                 Removal::Acknowledged => queue.totals.acknowledged += 1,
@@ -324,23 +328,25 @@ impl Index {
                 Removal::Expired | Removal::Discarded | Removal::Purged | Removal::MovedOut => {}
             }
             queue.changed = true;
+            queue.forget(stored);
         }
     }
 
     /// Takes a message out for good.
-    fn take_out(&mut self, stored: StoredId) -> Option<Reference> {
-        let reference = self.references.remove(&stored)?;
+    fn take_out(&mut self, stored: StoredId) {
+        let Some(reference) = self.references.remove(&stored) else { return };
         self.weight.references -= weight::of_reference(&reference);
         if !*self.changed.entry(stored).or_insert(true) {
             self.changed.remove(&stored);
             self.weight.fresh -= weight::of_reference(&reference);
         }
         self.bury(reference);
-        Some(reference)
     }
 
     fn set_state(&mut self, stored: StoredId, state: DeliveryState) {
-        if let Some(reference) = self.references.get_mut(&stored) {
+        if self.held(stored).is_some()
+            && let Some(reference) = self.references.get_mut(&stored)
+        {
             reference.state = state;
             self.changed.entry(stored).or_insert(true);
         }

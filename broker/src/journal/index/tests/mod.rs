@@ -101,9 +101,16 @@ fn check(index: &Index, model: &Model) {
         assert_eq!(found.acknowledged, acknowledged.filter(live).collect::<Vec<_>>());
     }
 
-    let live: BTreeMap<_, _> =
+    let mut live: BTreeMap<_, _> =
         index.segments().iter().filter(|(_, live)| **live > 0).map(|(b, l)| (*b, *l)).collect();
+    for (_, reference) in index.references.iter().filter(|(_, reference)| !index.is_held(reference)) {
+        // It keeps its segment until it is taken out.
+        let segment = reference.lsn.0 / SEGMENT * SEGMENT;
+        *live.get_mut(&segment).unwrap() -= 1;
+    }
+    live.retain(|_, count| *count > 0);
     assert_eq!(live, model.live_by_segment());
+    assert_eq!(index.messages(), model.visible.len());
     let live: BTreeSet<u64> = model.visible.iter().chain(model.sent()).map(|one| one.stored.0).collect();
     assert_eq!(index.live().map(|(stored, _)| stored.0).collect::<BTreeSet<_>>(), live);
     for stored in 0..=model.last_id + 1 {
@@ -177,6 +184,11 @@ proptest! {
                 Step::Prepare { transaction } => Change::Prepare(xid(2 + transaction % 2)),
                 Step::Commit { transaction: of } => Change::Commit(transaction(of)),
                 Step::Rollback { transaction: of } => Change::Rollback(transaction(of)),
+                Step::TakeOut { most } => {
+                    index.take_out_gone(most);
+                    check(&index, &model);
+                    continue;
+                }
                 Step::Checkpoint | Step::Restart => {
                     let changes = index.take_changes();
                     dead_large.extend(changes.dead_large.iter().copied());
@@ -281,4 +293,71 @@ fn an_attempt_raises_the_count_of_a_live_message_and_never_lowers_it() {
     }
     index.apply_attempt(Attempt { stored: StoredId(9), delivery: 1 });
     assert_eq!(index.messages(), 1);
+}
+
+fn published(stored: u64, name: u8) -> Entry {
+    let mut entry = sent(stored, 1, stored);
+    if let Change::Append(appended) = &mut entry.change {
+        appended.to = Recipients::Subscriptions(topic(), vec![subscription(name)]);
+    }
+    entry
+}
+
+fn create(name: u8) -> Entry {
+    let change =
+        Change::CreateSubscription { subscription: subscription(name), topic: topic(), no_local: false };
+    Entry { lsn: Lsn(1), length: 50, change }
+}
+
+fn remove(name: u8) -> Entry {
+    Entry { lsn: Lsn(2), length: 50, change: Change::RemoveSubscription(subscription(name)) }
+}
+
+#[test]
+fn the_end_of_a_subscription_looks_at_no_message_of_others() {
+    const MESSAGES: u64 = 100_000;
+    let mut index = Index::default();
+    index.add_segment(Lsn(0));
+    index.apply(create(0));
+    for stored in 1..=MESSAGES {
+        index.apply(if stored % 2 == 0 { published(stored, 0) } else { sent(stored, 1, stored) });
+    }
+    // This would not end if each of these were compared with each of those.
+    for stored in MESSAGES + 1..=2 * MESSAGES {
+        index.apply(create(1));
+        index.apply(published(stored, 1));
+        index.apply(remove(1));
+        assert!(index.take_out_gone(2));
+    }
+    assert_eq!(index.messages() as u64, MESSAGES);
+    assert!(!index.take_out_gone(1));
+    index.apply(remove(0));
+    assert_eq!(index.messages() as u64, MESSAGES / 2);
+}
+
+#[test]
+fn messages_of_a_subscription_that_is_gone_are_nobodys_at_once_and_keep_their_segment_until_they_are_taken_out()
+ {
+    let mut index = Index::default();
+    index.add_segment(Lsn(0));
+    index.apply(create(0));
+    (1..=10).for_each(|stored| index.apply(published(stored, 0)));
+    let created = index.take_changes();
+    assert_eq!(created.references.len(), 10);
+    index.apply(remove(0));
+    assert_eq!((index.messages(), index.live().count(), index.find(StoredId(1))), (0, 0, None));
+    assert!(index.recovered().subscriptions.is_empty());
+    for left in [7, 4, 1] {
+        assert!(index.take_out_gone(3));
+        assert_eq!(index.segments()[&0], left);
+    }
+    // A checkpoint has nothing of it, however much was taken out before.
+    let ended = index.take_changes();
+    assert_eq!(
+        (ended.references.len(), &*ended.removed_queues, &*ended.dead_segments),
+        (10, &[0][..], &[Lsn(0)][..])
+    );
+    assert!(ended.references.iter().all(|(_, reference)| reference.is_none()));
+    assert_eq!((ended.weight.references, ended.weight.others), (0, index.weight().others));
+    assert!(!index.take_out_gone(1));
 }

@@ -50,6 +50,10 @@ pub(super) enum Step {
     Rollback {
         transaction: u8,
     },
+    /// Some messages of subscriptions that are gone are taken out.
+    TakeOut {
+        most: usize,
+    },
     /// A checkpoint is written.
     Checkpoint,
     /// A checkpoint is written, and the next process begins with it.
@@ -84,6 +88,7 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0_u8..4).prop_map(|transaction| Step::Prepare { transaction }),
         2 => (0_u8..4).prop_map(|transaction| Step::Commit { transaction }),
         1 => (0_u8..4).prop_map(|transaction| Step::Rollback { transaction }),
+        2 => (0_usize..4).prop_map(|most| Step::TakeOut { most }),
         1 => Just(Step::Checkpoint),
         1 => Just(Step::Restart),
     ];
