@@ -336,6 +336,8 @@ impl Machine {
                 let Some(subscription) = self.subscriptions.get_mut(&owner) else { return };
                 subscription.lock(number, None);
                 if !subscription.is_closed {
+                    // It was cleared when the transaction was prepared.
+                    self.look_at_slot(owner);
                     return;
                 }
                 subscription.settle(number);
