@@ -339,8 +339,8 @@ fn operation() -> impl Strategy<Value = Operation> {
             |(survive, set_back)| O::Restart { survive, set_back }
         ),
         4 => (pick(), sometimes()).prop_map(|(session, transacted)| O::Resend { session, transacted }),
-        5 => pick().prop_map(|session| O::BeginDistributed { session }),
-        4 => (pick(), any::<bool>()).prop_map(|(session, ends_first)| O::Prepare { session, ends_first }),
+        8 => pick().prop_map(|session| O::BeginDistributed { session }),
+        12 => (pick(), any::<bool>()).prop_map(|(session, ends_first)| O::Prepare { session, ends_first }),
         4 => (pick(), pick(), any::<bool>()).prop_map(
             |(connection, transaction, commits)| O::EndPrepared { connection, transaction, commits }
         ),

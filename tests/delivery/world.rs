@@ -318,7 +318,8 @@ impl World {
         Ok(id)
     }
 
-    /// Sends the last message of a session again, unless it waits or its transaction is open.
+    /// Sends the last message of a session again, unless it waits or its transaction is open, or nobody could know that it is the
+    /// same: of what went to a topic only what was stored is recognised.
     pub(crate) fn resend(&mut self, session: SessionKey, transacted: bool) -> Judgement {
         let client = self.session(session);
         let producer = client.producer;
@@ -331,7 +332,9 @@ impl World {
             })
         });
         let waits = self.model.parked().iter().any(|parked| parked.message == message);
-        if is_open || waits {
+        let is_to_topic = message.headers().destination.as_ref().is_some_and(Destination::is_topic);
+        let is_another = is_to_topic && !self.model.is_recognised(session.connection, &message);
+        if is_open || waits || is_another {
             return Ok(());
         }
         let transaction = if transacted { Some(self.transaction(session)?) } else { None };

@@ -115,6 +115,7 @@ impl Model {
     pub(super) fn expire_if_due(&mut self, index: usize) -> bool {
         let entry = &self.entries[index];
         let is_due = entry.is_lying() && entry.message.headers().is_expired(self.now);
+        let is_due = is_due && !self.gives_way(&entry.place);
         if is_due {
             let deliveries = entry.failed;
             self.bury(index, Death::Expired, deliveries);
