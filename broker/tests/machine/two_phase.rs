@@ -1,14 +1,14 @@
 //! Distributed transactions.
 
-use corriere_broker::Settings;
 use corriere_broker::machine::{ConnectionKey, Input, Machine};
 use corriere_broker::store::{
     Attempt, AttemptSlot, DeliveryState, PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue,
     StoreError, StoreOperation, StoredId, Totals,
 };
+use corriere_broker::{DestinationPolicy, Settings};
 use corriere_core::message::Priority;
 use corriere_core::provider::{AckKind, Command, Confirmation, ProviderError};
-use corriere_core::{TransactionId, Xid};
+use corriere_core::{DestinationPattern, RedeliveryOverrides, TransactionId, Xid};
 
 use super::world::*;
 
@@ -231,4 +231,40 @@ fn acknowledgements_of_a_prepared_branch_are_locks_that_survive_a_restart() {
         assert_eq!(world.counts(&orders).duplicates, duplicates, "it is there, or was never");
         assert_eq!(world.received(reader).len() as u64, 1 - duplicates);
     }
+}
+
+#[test]
+fn what_a_branch_of_an_earlier_run_gives_back_fails_by_the_policy_of_its_queue() {
+    let orders = queue("orders");
+    let row = RecoveredMessage {
+        stored: StoredId(1),
+        priority: Priority::default(),
+        expiration: None,
+        size: 300,
+        state: DeliveryState::default(),
+    };
+    let messages = vec![row];
+    let queues = vec![RecoveredQueue { destination: orders.clone(), totals: Totals::default(), messages }];
+    let acknowledged = vec![StoredId(1)];
+    let prepared =
+        vec![PreparedTransaction { xid: xid(1), sends: Vec::new(), ids: Vec::new(), acknowledged }];
+    let recovered = Recovered { queues, prepared, last_id: StoredId(1), ..Recovered::default() };
+    let redelivery =
+        RedeliveryOverrides { maximum_redeliveries: Some(Some(0)), ..RedeliveryOverrides::default() };
+    let pattern = DestinationPattern::queue("orders").unwrap();
+    let never = DestinationPolicy { redelivery, ..DestinationPolicy::new(pattern) };
+    let settings = Settings { policies: vec![never], ..Settings::default() };
+    let mut world = World::on(Machine::recovered(settings, recovered, true, NOW));
+    world.operations.push(StoreOperation::Append {
+        stored: StoredId(1),
+        queue: orders.clone(),
+        arrival: corriere_broker::store::Arrival::Sent,
+        message: std::sync::Arc::new(message(&orders, 1)),
+        transaction: None,
+    });
+    let connection = world.connect();
+    world.done(connection, Command::Rollback { transaction: branch(1), cause: None });
+    world.bring_back();
+    assert_eq!(world.counts(&orders).pending, 0);
+    assert_eq!(world.counts(&queue("DLQ.orders")).pending, 1);
 }

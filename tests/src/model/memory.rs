@@ -299,7 +299,9 @@ impl Model {
     /// Where bodies come and go: while much memory is used, only what has to be there is; and nobody waits for room that is
     /// there.
     pub(super) fn check_memory(&self, used: u64) -> Judgement {
-        if self.settings.dead_letter_non_persistent {
+        let of_policies =
+            self.settings.policies.iter().filter_map(|policy| policy.dead_letter_non_persistent);
+        if of_policies.chain([self.settings.dead_letter_non_persistent]).any(|is_kept| is_kept) {
             // The exact size of a copy that is not stored is the broker's.
             return Ok(());
         }

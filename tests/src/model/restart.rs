@@ -37,6 +37,7 @@ impl Model {
         self.lasting.clear();
         self.replaced.clear();
         self.watchers.clear();
+        self.prefetches.clear();
         self.counts.retain(|(counted, _)| !counted.is_temporary());
         self.transactions.clear();
         self.entries.clear();
