@@ -9,7 +9,7 @@ use corriere_core::provider::{AckKind, Command, Credit, Dispatch};
 use corriere_core::{MessageId, RedeliveryPolicy, SubscriptionId};
 use corriere_tests::model::{Judgement, Violation};
 
-use crate::world::{Letter, SessionKey, World, failure, queue};
+use crate::world::{Letter, SessionKey, Wishes, World, failure, queue};
 
 /// Plays a case; a broken rule is told with all that led to it.
 fn case(play: impl FnOnce(&mut World) -> Judgement) {
@@ -76,7 +76,7 @@ fn a_neighbour_that_rolls_back_counts_for_nobody_who_sat_in_the_buffer() {
             for _ in 0..5 {
                 let session = client(world)?;
                 let subscription =
-                    world.subscribe(session, &queue("q"), window(20), Some(at_once(2)), false)?;
+                    world.subscribe(session, &queue("q"), window(20), Wishes::redelivered(at_once(2)))?;
                 hand_over(world, session, subscription, 1)?;
                 give_back(world, session, subscription, 1)?;
                 if vanishes {
@@ -86,11 +86,11 @@ fn a_neighbour_that_rolls_back_counts_for_nobody_who_sat_in_the_buffer() {
                 }
             }
             let session = client(world)?;
-            let dead = world.subscribe(session, &queue("DLQ.q"), window(20), None, false)?;
+            let dead = world.subscribe(session, &queue("DLQ.q"), window(20), Wishes::default())?;
             let dead: Vec<_> = deliveries(world, session.connection, dead).iter().map(id).collect();
             // Three deliveries killed the first; the second has had the two that were left of five.
             assert_eq!(dead, ids[..1]);
-            let left = world.subscribe(session, &queue("q"), window(20), Some(at_once(2)), false)?;
+            let left = world.subscribe(session, &queue("q"), window(20), Wishes::redelivered(at_once(2)))?;
             let left = deliveries(world, session.connection, left);
             assert_eq!(left.iter().map(id).collect::<Vec<_>>(), ids[1..]);
             let counts: Vec<_> = left.iter().map(|dispatch| dispatch.delivery_count).collect();
@@ -114,7 +114,7 @@ fn delays_grow_with_a_message_s_own_failures_and_not_with_its_neighbours() {
         let session = client(world)?;
         send(world, session, 100)?;
         let good = send(world, session, 1)?;
-        let subscription = world.subscribe(session, &queue("q"), window(200), Some(policy), false)?;
+        let subscription = world.subscribe(session, &queue("q"), window(200), Wishes::redelivered(policy))?;
         let start = world.now();
         let (mut seen, mut deaths) = (0, Vec::new());
         let mut good_at = None;
@@ -156,7 +156,7 @@ fn a_blocking_consumer_gets_nothing_while_its_message_waits() {
         };
         let session = client(world)?;
         let ids = send(world, session, 2)?;
-        let subscription = world.subscribe(session, &queue("q"), window(1), Some(policy), false)?;
+        let subscription = world.subscribe(session, &queue("q"), window(1), Wishes::redelivered(policy))?;
         for (number, delay) in [(1, 100), (2, 200)] {
             give_back(world, session, subscription, number)?;
             world.advance(Duration::from_millis(delay - 1))?;
@@ -178,7 +178,7 @@ fn acknowledgements_out_of_order_are_no_error() {
             let sessions = [client(world)?, client(world)?];
             let mut subscriptions = Vec::new();
             for session in sessions {
-                subscriptions.push(world.subscribe(session, &queue("q"), window(1), None, false)?);
+                subscriptions.push(world.subscribe(session, &queue("q"), window(1), Wishes::default())?);
             }
             send(world, sessions[0], 2)?;
             for index in [1, 0] {
@@ -197,14 +197,14 @@ fn what_was_not_acknowledged_one_by_one_comes_back_in_order() {
     case(|world| {
         let session = client(world)?;
         let ids = send(world, session, 10)?;
-        let subscription = world.subscribe(session, &queue("q"), window(10), None, false)?;
+        let subscription = world.subscribe(session, &queue("q"), window(10), Wishes::default())?;
         hand_over(world, session, subscription, 10)?;
         for number in [7, 3, 9] {
             world.acknowledge(session, subscription, number..=number, AckKind::Individual, false)?;
         }
         world.close(session.connection)?;
         let session = client(world)?;
-        let subscription = world.subscribe(session, &queue("q"), window(10), None, false)?;
+        let subscription = world.subscribe(session, &queue("q"), window(10), Wishes::default())?;
         let back = deliveries(world, session.connection, subscription);
         let expected: Vec<_> = [1, 2, 4, 5, 6, 8, 10].map(|number: usize| ids[number - 1].clone()).into();
         assert_eq!(back.iter().map(id).collect::<Vec<_>>(), expected);
@@ -221,7 +221,8 @@ fn a_window_is_the_same_after_ten_rollbacks_and_leaves_others_their_share() {
         let session = client(world)?;
         send(world, session, 20)?;
         let credit = Credit::Window { prefetch: 5, extension: Some(3) };
-        let subscription = world.subscribe(session, &queue("q"), credit, Some(at_once(100)), false)?;
+        let subscription =
+            world.subscribe(session, &queue("q"), credit, Wishes::redelivered(at_once(100)))?;
         let outstanding = |world: &World| world.model.unsettled(session.connection, subscription);
         for _ in 0..10 {
             let held = outstanding(world);
@@ -232,7 +233,7 @@ fn a_window_is_the_same_after_ten_rollbacks_and_leaves_others_their_share() {
             world.acknowledge(session, subscription, held[0]..=held[2], kind, false)?;
         }
         let joined = client(world)?;
-        let second = world.subscribe(joined, &queue("q"), window(1), None, false)?;
+        let second = world.subscribe(joined, &queue("q"), window(1), Wishes::default())?;
         assert_eq!(deliveries(world, joined.connection, second).len(), 1);
         while let (Some(&first), Some(&last)) = (outstanding(world).first(), outstanding(world).last()) {
             world.acknowledge(session, subscription, first..=last, AckKind::Standard, false)?;

@@ -17,11 +17,11 @@ use proptest::bool::weighted;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-use crate::operations::{self, Operation, Pick, Place, Word};
+use crate::operations::{self, Operation, Pick, Place, Window, Word};
 use crate::reach::Reach;
-use crate::world::{Letter, SessionKey, World, conversion, failure, queue, resource};
+use crate::world::{Letter, SessionKey, Wishes, World, conversion, failure, queue, resource};
 
-const DEFAULT_SEED: u64 = 5;
+const DEFAULT_SEED: u64 = 1;
 const DEFAULT_CASES: u64 = 600;
 const TIME: Duration = Duration::from_secs(20);
 
@@ -169,18 +169,23 @@ fn perform(world: &mut World, operation: &Operation) -> Judgement {
                 world.open_session(connection)?;
             }
         }
-        Operation::Subscribe { session: pick, place, credit, policy, no_local } => {
+        Operation::Subscribe { session: pick, place, credit, is_default, policy, no_local } => {
             if let Some(session) = session(world, pick).filter(|_| world.model.subscriptions().len() < 8) {
                 let destination = destination(world, place);
-                world.subscribe(session, &destination, credit, policy.policy(), no_local)?;
+                let wishes = Wishes { is_default, policy: policy.policy(), no_local, durable_name: None };
+                world.subscribe(session, &destination, credit, wishes)?;
             }
         }
         Operation::SubscribeDurably { session: pick, name, is_to_other, credit, policy, no_local } => {
             if let Some(session) = session(world, pick).filter(|_| world.model.subscriptions().len() < 8) {
                 let topic = Destination::topic(if is_to_other { "u" } else { "t" }).expect("a name");
-                let name = Some(durable_name(name));
-                world.subscribe_as(session, &topic, credit, policy.policy(), (no_local, name))?;
+                let durable_name = Some(durable_name(name));
+                let wishes = Wishes { is_default: true, policy: policy.policy(), no_local, durable_name };
+                world.subscribe(session, &topic, credit, wishes)?;
             }
+        }
+        Operation::SetPrefetch { place, prefetch } => {
+            world.set_prefetch(&destination(world, place), u32::from(prefetch))?;
         }
         Operation::Unsubscribe { connection: pick, name } => {
             if let Some(connection) = connection(world, pick) {
@@ -278,6 +283,12 @@ fn perform_on_what_is_open(world: &mut World, operation: &Operation) -> Judgemen
             if let Some(subscription) = subscription(world, pick, |subscription| subscription.is_open) {
                 let (connection, subscription) = subscription.key;
                 world.command(connection, Command::Drain { subscription })?;
+            }
+        }
+        Operation::ChangeWindow { subscription: pick, window: Window(prefetch, extension) } => {
+            if let Some(subscription) = subscription(world, pick, |subscription| subscription.is_open) {
+                let (connection, subscription) = subscription.key;
+                world.command(connection, Command::ChangeWindow { subscription, prefetch, extension })?;
             }
         }
         Operation::CloseSubscription { subscription: pick, handed_over } => {
@@ -417,8 +428,9 @@ fn settle(world: &mut World) -> Judgement {
             world.client_id(own.connection).is_some_and(|client_id| *client_id == *lasting.name.client_id)
         });
         let credit = Credit::Window { prefetch: 5, extension: None };
-        let durable = (lasting.no_local, Some(lasting.name.name));
-        world.subscribe_as(own.expect("both are here"), &lasting.topic, credit, None, durable)?;
+        let (no_local, durable_name) = (lasting.no_local, Some(lasting.name.name));
+        let wishes = Wishes { no_local, durable_name, ..Wishes::default() };
+        world.subscribe(own.expect("both are here"), &lasting.topic, credit, wishes)?;
     }
     let mut consumed: Vec<Destination> = Vec::new();
     for _ in 0..1_000 {
@@ -429,13 +441,8 @@ fn settle(world: &mut World) -> Judgement {
             .cloned()
             .collect();
         for destination in missing {
-            world.subscribe(
-                session,
-                &destination,
-                Credit::Window { prefetch: 5, extension: None },
-                None,
-                false,
-            )?;
+            let credit = Credit::Window { prefetch: 5, extension: None };
+            world.subscribe(session, &destination, credit, Wishes::default())?;
             consumed.push(destination);
         }
         let open: Vec<_> = world.model.subscriptions().iter().map(|subscription| subscription.key).collect();

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use corriere_broker::{DeadLetters, Settings};
-use corriere_core::RedeliveryPolicy;
+use corriere_broker::{DeadLetters, DestinationPolicy, Settings};
 use corriere_core::provider::Credit;
+use corriere_core::{DestinationPattern, RedeliveryOverrides, RedeliveryPolicy};
 use proptest::prelude::*;
 
 /// Chooses one of the things that are there.
@@ -62,6 +62,8 @@ pub(crate) enum Operation {
         session: Pick,
         place: Place,
         credit: Credit,
+        /// Whether its prefetch is left to the broker.
+        is_default: bool,
         policy: Policy,
         no_local: bool,
     },
@@ -104,6 +106,15 @@ pub(crate) enum Operation {
     },
     Drain {
         subscription: Pick,
+    },
+    ChangeWindow {
+        subscription: Pick,
+        window: Window,
+    },
+    /// By an operator, for those who left theirs to the broker.
+    SetPrefetch {
+        place: Place,
+        prefetch: u8,
     },
     /// A command that names what is not there.
     Misuse {
@@ -199,6 +210,10 @@ pub(crate) enum Operation {
     },
 }
 
+/// How much is under way to a consumer: the prefetch, and by how much at most it widens with what the application has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window(pub(crate) u32, pub(crate) Option<u32>);
+
 /// What a client gets wrong.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Misuse {
@@ -273,18 +288,62 @@ pub(crate) fn settings() -> impl Strategy<Value = Settings> {
         2 => Just((64 * 1024 * 1024, true)),
         3 => Just((4_000, false)),
     ];
-    let dead_letters = prop_oneof![
+    (memory, dead_letters(), policy(), policies()).prop_map(
+        |((memory_limit, dead_letter_non_persistent), dead_letters, redelivery, mut policies)| {
+            for policy in &mut policies {
+                policy.dead_letter_non_persistent =
+                    policy.dead_letter_non_persistent.map(|is_kept| is_kept && dead_letter_non_persistent);
+            }
+            Settings {
+                memory_limit,
+                redelivery: redelivery.policy().unwrap_or_default(),
+                dead_letters,
+                dead_letter_non_persistent,
+                policies,
+                send_deadline: Duration::from_secs(3),
+                ..Settings::default()
+            }
+        },
+    )
+}
+
+fn dead_letters() -> impl Strategy<Value = DeadLetters> {
+    prop_oneof![
         3 => Just(DeadLetters::Individual),
         1 => Just(DeadLetters::Shared),
         1 => Just(DeadLetters::Discard),
+    ]
+}
+
+/// Policies for some of the destinations, of which two fit the same queue.
+fn policies() -> impl Strategy<Value = Vec<DestinationPolicy>> {
+    let patterns = [
+        DestinationPattern::queue("a"),
+        DestinationPattern::queue(">"),
+        DestinationPattern::topic("*"),
+        DestinationPattern::queue("DLQ.>"),
     ];
-    (memory, dead_letters).prop_map(|((memory_limit, dead_letter_non_persistent), dead_letters)| Settings {
-        memory_limit,
-        dead_letters,
-        dead_letter_non_persistent,
-        send_deadline: Duration::from_secs(3),
-        ..Settings::default()
-    })
+    let policies: Vec<_> = patterns
+        .into_iter()
+        .map(|pattern| prop::option::weighted(0.3, destination_policy(pattern.expect("a pattern"))))
+        .collect();
+    policies.prop_map(|policies| policies.into_iter().flatten().collect())
+}
+
+fn destination_policy(pattern: DestinationPattern) -> impl Strategy<Value = DestinationPolicy> {
+    let redelivery = (prop::option::of(0..3_u32), prop::option::of(any::<bool>()));
+    let dead_letters = (prop::option::of(dead_letters()), prop::option::of(any::<bool>()));
+    (redelivery, prop::option::of(0..5_u32), dead_letters).prop_map(
+        move |((maximum, non_blocking), prefetch, (dead_letters, dead_letter_non_persistent))| {
+            let redelivery = RedeliveryOverrides {
+                maximum_redeliveries: maximum.map(Some),
+                non_blocking,
+                ..RedeliveryOverrides::default()
+            };
+            let pattern = pattern.clone();
+            DestinationPolicy { pattern, redelivery, prefetch, dead_letters, dead_letter_non_persistent }
+        },
+    )
 }
 
 /// A history.
@@ -297,8 +356,10 @@ fn operation() -> impl Strategy<Value = Operation> {
     prop_oneof![
         1 => Just(O::Connect),
         3 => pick().prop_map(|connection| O::OpenSession { connection }),
-        10 => (pick(), place(), credit(), policy(), any::<bool>()).prop_map(
-            |(session, place, credit, policy, no_local)| O::Subscribe { session, place, credit, policy, no_local }
+        10 => (pick(), place(), credit(), any::<bool>(), policy(), any::<bool>()).prop_map(
+            |(session, place, credit, is_default, policy, no_local)| O::Subscribe {
+                session, place, credit, is_default, policy, no_local
+            }
         ),
         8 => (pick(), 0..2_u8, rarely(), credit(), policy(), rarely()).prop_map(
             |(session, name, is_to_other, credit, policy, no_local)| O::SubscribeDurably {
@@ -319,6 +380,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         ),
         6 => (pick(), 1..5_u8).prop_map(|(subscription, credit)| O::Grant { subscription, credit }),
         2 => pick().prop_map(|subscription| O::Drain { subscription }),
+        3 => (pick(), window()).prop_map(|(subscription, window)| O::ChangeWindow { subscription, window }),
+        2 => (place(), 0..5_u8).prop_map(|(place, prefetch)| O::SetPrefetch { place, prefetch }),
         2 => (pick(), misuse()).prop_map(|(session, misuse)| O::Misuse { session, misuse }),
         6 => pick().prop_map(|session| O::Commit { session }),
         5 => pick().prop_map(|session| O::Rollback { session }),
@@ -339,8 +402,8 @@ fn operation() -> impl Strategy<Value = Operation> {
             |(survive, set_back)| O::Restart { survive, set_back }
         ),
         4 => (pick(), sometimes()).prop_map(|(session, transacted)| O::Resend { session, transacted }),
-        5 => pick().prop_map(|session| O::BeginDistributed { session }),
-        4 => (pick(), any::<bool>()).prop_map(|(session, ends_first)| O::Prepare { session, ends_first }),
+        8 => pick().prop_map(|session| O::BeginDistributed { session }),
+        12 => (pick(), any::<bool>()).prop_map(|(session, ends_first)| O::Prepare { session, ends_first }),
         4 => (pick(), pick(), any::<bool>()).prop_map(
             |(connection, transaction, commits)| O::EndPrepared { connection, transaction, commits }
         ),
@@ -385,9 +448,13 @@ fn send_place() -> impl Strategy<Value = Place> {
 fn credit() -> impl Strategy<Value = Credit> {
     prop_oneof![
         1 => Just(Credit::Explicit),
-        4 => (1..6_u32, prop_oneof![Just(None), (0..4_u32).prop_map(Some)])
-            .prop_map(|(prefetch, extension)| Credit::Window { prefetch, extension }),
+        4 => window().prop_map(|Window(prefetch, extension)| Credit::Window { prefetch, extension }),
     ]
+}
+
+fn window() -> impl Strategy<Value = Window> {
+    (1..6_u32, prop_oneof![Just(None), (0..4_u32).prop_map(Some)])
+        .prop_map(|(prefetch, extension)| Window(prefetch, extension))
 }
 
 fn policy() -> impl Strategy<Value = Policy> {

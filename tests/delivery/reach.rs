@@ -39,6 +39,10 @@ pub(crate) struct Reach {
     acknowledged_as: [u64; 9],
     /// See [`corriere_tests::model::Model::lasted`].
     lasted: [u64; 4],
+    /// See [`corriere_tests::model::Model::windows`].
+    windows: [u64; 4],
+    /// See [`corriere_tests::model::Model::by_policy`].
+    by_policy: [u64; 2],
     /// See [`corriere_tests::model::Model::loads`].
     loads: [u64; 5],
 }
@@ -64,6 +68,12 @@ impl Reach {
             *sum += more;
         }
         for (sum, more) in self.lasted.iter_mut().zip(world.model.lasted()) {
+            *sum += more;
+        }
+        for (sum, more) in self.windows.iter_mut().zip(world.model.windows()) {
+            *sum += more;
+        }
+        for (sum, more) in self.by_policy.iter_mut().zip(world.model.by_policy()) {
             *sum += more;
         }
         let lost = self.lost_with_temporaries.iter_mut().zip(world.model.lost_with_temporaries());
@@ -125,6 +135,8 @@ impl Reach {
                 .chain(&self.lost_with_temporaries)
                 .chain(&self.acknowledged_as)
                 .chain(&self.lasted)
+                .chain(&self.windows)
+                .chain(&self.by_policy)
                 .all(|count| *count > 0),
             "the histories never came to some of it: {self:?}"
         );

@@ -9,7 +9,8 @@ use crate::operations::{Operation, Pick, Place, Policy, Word};
 const FIRST: Pick = Pick(0);
 
 fn subscribe(credit: Credit) -> Operation {
-    Operation::Subscribe { session: FIRST, place: Place::A, credit, policy: Policy::Default, no_local: false }
+    let (session, place, policy) = (FIRST, Place::A, Policy::Default);
+    Operation::Subscribe { session, place, credit, is_default: false, policy, no_local: false }
 }
 
 fn send(persistent: bool, size: u16, transacted: bool) -> Operation {
@@ -64,6 +65,7 @@ fn a_dead_letter_that_is_said_to_have_expired_leaves_its_queue_once() {
             session: FIRST,
             place: Place::DeadLetters,
             credit: Credit::Window { prefetch: 1, extension: None },
+            is_default: false,
             policy: Policy::Default,
             no_local: false,
         },
@@ -92,6 +94,7 @@ fn a_non_blocking_give_back_recalls_what_was_not_handed_over() {
             session: FIRST,
             place: Place::A,
             credit: Credit::Window { prefetch: 2, extension: None },
+            is_default: false,
             policy: Policy::NonBlocking,
             no_local: false,
         },

@@ -1,6 +1,7 @@
 //! A machine and its model in lockstep, with the clients, the clock and the store around them.
 
 mod asking;
+mod operating;
 mod store;
 
 use std::collections::BTreeMap;
@@ -89,6 +90,24 @@ pub(crate) struct Letter {
     pub(crate) size: usize,
     pub(crate) live: Option<u64>,
     pub(crate) transacted: bool,
+}
+
+/// What a subscription wants besides messages.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wishes {
+    /// Whether it leaves its prefetch to the broker.
+    pub(crate) is_default: bool,
+    pub(crate) policy: Option<RedeliveryPolicy>,
+    pub(crate) no_local: bool,
+    /// The durable subscription that it consumes from.
+    pub(crate) durable_name: Option<Arc<str>>,
+}
+
+impl Wishes {
+    /// Another redelivery policy than its destination has.
+    pub(crate) fn redelivered(policy: RedeliveryPolicy) -> Self {
+        Self { policy: Some(policy), ..Self::default() }
+    }
 }
 
 impl Default for Letter {
@@ -256,21 +275,9 @@ impl World {
         session: SessionKey,
         destination: &Destination,
         credit: Credit,
-        redelivery: Option<RedeliveryPolicy>,
-        no_local: bool,
+        wishes: Wishes,
     ) -> Result<SubscriptionId, Violation> {
-        self.subscribe_as(session, destination, credit, redelivery, (no_local, None))
-    }
-
-    /// The same, as the consumer of a durable subscription if that has a name.
-    pub(crate) fn subscribe_as(
-        &mut self,
-        session: SessionKey,
-        destination: &Destination,
-        credit: Credit,
-        redelivery: Option<RedeliveryPolicy>,
-        (no_local, durable_name): (bool, Option<Arc<str>>),
-    ) -> Result<SubscriptionId, Violation> {
+        let Wishes { is_default, policy, no_local, durable_name } = wishes;
         let subscription = SubscriptionId(self.number());
         let subscribe = Subscribe {
             subscription,
@@ -279,9 +286,9 @@ impl World {
             credit,
             selector: None,
             no_local,
-            is_default_credit: false,
+            is_default_credit: is_default,
             durable_name,
-            redelivery: redelivery.map(Into::into),
+            redelivery: policy.map(Into::into),
         };
         self.command(session.connection, Command::OpenSubscription(Box::new(subscribe)))?;
         Ok(subscription)
@@ -318,7 +325,8 @@ impl World {
         Ok(id)
     }
 
-    /// Sends the last message of a session again, unless it waits or its transaction is open.
+    /// Sends the last message of a session again, unless it waits or its transaction is open, or nobody could know that it is the
+    /// same: of what went to a topic only what was stored is recognised.
     pub(crate) fn resend(&mut self, session: SessionKey, transacted: bool) -> Judgement {
         let client = self.session(session);
         let producer = client.producer;
@@ -331,7 +339,9 @@ impl World {
             })
         });
         let waits = self.model.parked().iter().any(|parked| parked.message == message);
-        if is_open || waits {
+        let is_to_topic = message.headers().destination.as_ref().is_some_and(Destination::is_topic);
+        let is_another = is_to_topic && !self.model.is_recognised(session.connection, &message);
+        if is_open || waits || is_another {
             return Ok(());
         }
         let transaction = if transacted { Some(self.transaction(session)?) } else { None };

@@ -15,7 +15,7 @@ use corriere_core::provider::{Mark, ProviderError};
 
 use super::Machine;
 use super::queue::{Entry, Position};
-use super::subscription::{Subscription, SubscriptionKey};
+use super::subscription::{Delivered, Subscription, SubscriptionKey};
 use crate::store::{Attempt, AttemptSlot, StoredId};
 
 /// What a slot is to say from now on, unless its consumer has noted a later hand-over there itself.
@@ -120,9 +120,13 @@ impl Machine {
         }
     }
 
-    /// The stored message that the application was handed last and has not settled.
+    /// The stored message that the application was handed last and has not settled. One that a prepared transaction settles is none:
+    /// whatever the outcome, that says by itself what counts.
     fn in_hands(&self, subscription: &Subscription) -> Option<Noted> {
-        let (number, position) = subscription.handed_over_last()?;
+        let (number, &Delivered { position, ref locked_by, .. }) = subscription.handed_over_last()?;
+        if locked_by.as_ref().is_some_and(|transaction| self.is_past_undoing(transaction)) {
+            return None;
+        }
         let queue = self.queues.get(&subscription.queue)?;
         let entry = queue.get(position).filter(|entry| queue.stores(&entry.held))?;
         Some(Noted { number, position, attempt: next_attempt(entry) })
@@ -150,8 +154,7 @@ impl Machine {
         }
     }
 
-    /// Clears a slot that speaks of a message which a transaction settles that is being prepared: whatever
-    /// its outcome, that says by itself what counts.
+    /// Clears a slot that speaks of a message which a transaction settles that is being prepared.
     pub(super) fn clear_slot_of(&mut self, key: SubscriptionKey, position: Position) {
         let noted = self.subscriptions.get(&key).and_then(|subscription| subscription.noted);
         if noted.is_some_and(|noted| noted.position == position) {

@@ -130,7 +130,7 @@ impl Machine {
     pub(super) fn read_ahead(&mut self, queue_key: QueueKey) {
         let Some(queue) = self.queues.get(&queue_key) else { return };
         // A new look when half of it has come costs each message a bounded number of looks.
-        if queue.bodiless == 0 || queue.loading > MOST_AT_ONCE / 2 {
+        if queue.bodiless == 0 || queue.loading > MOST_AT_ONCE / 2 || self.gives_way(queue_key) {
             return;
         }
         let mut room = 0;
@@ -246,7 +246,7 @@ impl Machine {
 
     pub(super) fn go_on(&mut self, queue_key: QueueKey, position: Position) {
         let place = self.queues.get(&queue_key).and_then(|queue| queue.get(position)).map(Entry::place);
-        if place != Some(Place::Doomed) {
+        if place != Some(Place::Doomed) || self.gives_way(queue_key) {
             self.note_idle(queue_key, position);
         } else if let Some(cause) = self.bodies.causes.remove(&(queue_key, position)) {
             self.dead_letter(queue_key, position, &cause);

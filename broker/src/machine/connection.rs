@@ -199,12 +199,8 @@ impl Machine {
         if subscription.is_closed {
             return Err(ProviderError::Unknown { what: format!("subscription {}", key.1) });
         }
-        let before = subscription.handed_over();
         subscription.hand_over(last_handed_over);
-        // Of what was handed over before the slot says what it should: nothing, where a prepared transaction settles it.
-        if subscription.handed_over() > before {
-            self.look_at_slot(key);
-        }
+        self.look_at_slot(key);
         self.stop_subscription(key);
         self.forget_if_done(key);
         Ok(())

@@ -64,7 +64,7 @@ impl Machine {
         let expiration = held.expiration();
         let position = queue.push(held);
         if let Some(expiration) = expiration {
-            if expiration <= self.now {
+            if expiration <= self.now && !self.gives_way(queue_key) {
                 self.expire(queue_key, position);
                 return;
             }
@@ -341,8 +341,26 @@ impl Machine {
     /// comes back.
     pub(super) fn expiry_is_due(&mut self, queue_key: QueueKey, position: Position) {
         let place = self.queues.get(&queue_key).and_then(|queue| queue.get(position)).map(Entry::place);
-        if matches!(place, Some(Place::Ready | Place::Delayed | Place::Reserved)) {
+        if matches!(place, Some(Place::Ready | Place::Delayed | Place::Reserved))
+            && !self.gives_way(queue_key)
+        {
             self.expire(queue_key, position);
+        }
+    }
+
+    /// Ends what would have ended in a queue while it was to give way.
+    pub(super) fn end_what_is_due(&mut self, queue_key: QueueKey) {
+        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        let positions: Vec<_> = queue.positions().map(|(position, _)| position).collect();
+        for position in positions {
+            let Some(entry) = self.queues.get(&queue_key).and_then(|queue| queue.get(position)) else {
+                continue;
+            };
+            if entry.place() == Place::Doomed {
+                self.die(queue_key, position);
+            } else if entry.held.is_expired(self.now) {
+                self.expiry_is_due(queue_key, position);
+            }
         }
     }
 

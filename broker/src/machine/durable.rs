@@ -247,10 +247,12 @@ impl Machine {
             None => {
                 let refused = self.durable.remove(name);
                 if let Some(durable) = older.pop() {
+                    let queue = durable.queue;
                     if let Some(topic) = self.topics.get_mut(&durable.topic) {
-                        topic.durable.insert(durable.queue, Gets::of(name, durable.no_local));
+                        topic.durable.insert(queue, Gets::of(name, durable.no_local));
                     }
                     self.durable.insert(name.clone(), durable);
+                    self.end_what_is_due(queue);
                 }
                 refused
             }
@@ -259,6 +261,13 @@ impl Machine {
         if !older.is_empty() {
             self.replaced.insert(name.clone(), older);
         }
+    }
+
+    /// Whether a queue is that of a durable subscription which gives way to one that the store is to make. By what the store was told
+    /// last, nothing is in it any more, so nothing of it is said to the store meanwhile.
+    pub(super) fn gives_way(&self, queue: QueueKey) -> bool {
+        let topic = self.queues.get(&queue).and_then(|queue| self.topics.get(&queue.topic?));
+        topic.is_some_and(|topic| matches!(topic.durable.get(&queue), Some(Gets::Nothing)))
     }
 
     fn remove_durable(&mut self, name: &SubscriptionName) {

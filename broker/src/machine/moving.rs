@@ -45,9 +45,8 @@ enum PutOff {
 pub(super) struct Left {
     queue: QueueKey,
     position: Position,
+    /// Its body may go only where it can be read back.
     entry: Entry,
-    /// Where bodies are not read back.
-    body: Option<Arc<Message>>,
     reason: Removal,
     cause: Option<Cause>,
     /// The consumer that it was kept for.
@@ -103,14 +102,13 @@ impl Machine {
         let is_stored = self.stored(queue, position).is_some();
         let reserved_for = self.queues.get(&queue).and_then(|queue| queue.reserved_by(position));
         let mut entry = self.remove_entry(queue, position)?;
-        let body = entry.held.body().filter(|_| is_stored && !self.bodies.can_load).cloned();
-        if is_stored {
+        if is_stored && self.bodies.can_load {
             self.memory.forget_body(&mut entry.held);
         }
-        Some(Left { queue, position, entry, body, reason, cause: None, reserved_for })
+        Some(Left { queue, position, entry, reason, cause: None, reserved_for })
     }
 
-    /// A message that an operator moved is where it goes.
+    /// A message is where it goes, and not where it was.
     pub(super) fn has_arrived(&mut self, left: Left) {
         self.memory.release(left.entry.held);
     }
@@ -118,15 +116,12 @@ impl Machine {
     /// Has a message where it was that an operator could not move, to be delivered as before: to the consumer that it was kept for,
     /// if that is still there.
     pub(super) fn turn_back(&mut self, left: Left) {
-        let Left { queue: queue_key, position, mut entry, body, reserved_for, .. } = left;
+        let Left { queue: queue_key, position, mut entry, reserved_for, .. } = left;
         let Some(queue) = self.queues.get_mut(&queue_key) else {
             self.memory.release(entry.held);
             return;
         };
         queue.counts.moved_out -= 1;
-        if let Some(body) = body {
-            self.memory.regain_body(&mut entry.held, body);
-        }
         if let Some(expiration) = entry.held.expiration() {
             self.timers.insert(expiration, Timer::Expiry(queue_key, position));
         }
@@ -194,8 +189,11 @@ impl Machine {
     }
 
     fn put_back(&mut self, left: Left) {
-        let Left { queue: queue_key, position, mut entry, body, reason, cause, .. } = left;
-        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        let Left { queue: queue_key, position, mut entry, reason, cause, .. } = left;
+        let Some(queue) = self.queues.get_mut(&queue_key) else {
+            self.memory.release(entry.held);
+            return;
+        };
         match reason {
             Removal::Expired => queue.counts.expired -= 1,
             _ => {
@@ -203,13 +201,12 @@ impl Machine {
                 queue.totals.dead_lettered -= 1;
             }
         }
-        if let Some(body) = body {
-            self.memory.regain_body(&mut entry.held, body);
-        }
         entry.not_before = corriere_core::Timestamp(0);
-        let is_first = !std::mem::replace(&mut entry.is_put_off, true);
         queue.put_back(position, entry);
-        if is_first {
+        if !self.gives_way(queue_key)
+            && let Some(entry) = self.queues.get_mut(&queue_key).and_then(|queue| queue.get_mut(position))
+            && !std::mem::replace(&mut entry.is_put_off, true)
+        {
             // So that the next process does not deliver it once more if this one ends before.
             self.record_delivery_state(queue_key, position);
         }
@@ -225,19 +222,25 @@ impl Machine {
         for put_off in std::mem::take(&mut self.moves.put_off) {
             match put_off {
                 PutOff::Copy(target, held) => self.bring(target, held, None, Vec::new()),
-                PutOff::Message(queue_key, position) => {
-                    let Some(queue) = self.queues.get_mut(&queue_key) else { continue };
-                    match queue.get(position) {
-                        Some(entry) if entry.place() != Place::Doomed || entry.is_loading => {}
-                        Some(entry) if entry.held.body().is_some() => self.go_on(queue_key, position),
-                        Some(_) => {
-                            queue.doomed.push_back(position);
-                            self.look_at(queue_key);
-                        }
-                        None => {}
-                    }
-                }
+                PutOff::Message(queue_key, position) => self.die(queue_key, position),
             }
+        }
+    }
+
+    /// Has a doomed message become a dead letter, once its body is here. In a queue that gives way it ends with that.
+    pub(super) fn die(&mut self, queue_key: QueueKey, position: Position) {
+        if self.gives_way(queue_key) {
+            return;
+        }
+        let Some(queue) = self.queues.get_mut(&queue_key) else { return };
+        match queue.get(position) {
+            Some(entry) if entry.place() != Place::Doomed || entry.is_loading => {}
+            Some(entry) if entry.held.body().is_some() => self.go_on(queue_key, position),
+            Some(_) => {
+                queue.doomed.push_back(position);
+                self.look_at(queue_key);
+            }
+            None => {}
         }
     }
 }

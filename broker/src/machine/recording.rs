@@ -99,8 +99,9 @@ impl Machine {
                     self.confirm_if_last(ticket, told.clone().err().filter(|_| !is_put_off));
                 }
                 OnStored::Sent { sending, arrived } => self.sent(sending, arrived, outcome),
-                OnStored::MovedIn { queue, held, .. } if outcome.is_ok() => {
+                OnStored::MovedIn { queue, held, left } if outcome.is_ok() => {
                     self.enqueue(queue, held, Arrival::MovedIn);
+                    left.into_iter().for_each(|left| self.has_arrived(*left));
                 }
                 OnStored::MovedIn { queue, held, left } => {
                     is_put_off = matches!(outcome, Err(StoreError::Full { .. }));
@@ -149,8 +150,8 @@ impl Machine {
         if let Some((ticket, since, until)) = self.stored_for.take() {
             let own = batches[since.batches..until.batches].iter_mut();
             let own = own.chain(&mut moves[since.moves..until.moves]);
-            // What is sent has somebody of its own who waits for it.
-            let own = own.filter(|(_, on_stored)| !is_of_send(on_stored));
+            // What is sent, and what ends a transaction, has somebody of its own who waits for it.
+            let own = own.filter(|(_, on_stored)| !on_stored.first().is_some_and(OnStored::has_its_own));
             let count = own.map(|(_, on_stored)| on_stored.push(OnStored::Confirm(ticket))).count();
             if count == 0 {
                 self.confirm(ticket, Ok(Confirmation::Done));
@@ -178,9 +179,12 @@ impl Machine {
     }
 }
 
-/// Whether a batch is of a send, which is in none with anything else.
-fn is_of_send(on_stored: &[OnStored]) -> bool {
-    on_stored.first().is_some_and(OnStored::is_of_send)
+impl OnStored {
+    /// Whether somebody else waits for it than the command in whose course it was recorded: of a transaction that ends as a send of
+    /// it waits no more.
+    fn has_its_own(&self) -> bool {
+        self.is_of_send() || matches!(self, Self::Ended { .. })
+    }
 }
 
 fn ends_a_message(operation: &StoreOperation) -> bool {

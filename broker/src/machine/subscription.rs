@@ -220,8 +220,8 @@ impl Subscription {
     }
 
     /// The delivery that reached the application last, unless it is settled.
-    pub(super) fn handed_over_last(&self) -> Option<(u64, Position)> {
-        self.in_flight.get(&self.handed_over).map(|delivered| (self.handed_over, delivered.position))
+    pub(super) fn handed_over_last(&self) -> Option<(u64, &Delivered)> {
+        self.in_flight.get(&self.handed_over).map(|delivered| (self.handed_over, delivered))
     }
 
     /// Whether a delivery is not settled.

@@ -332,11 +332,16 @@ impl Machine {
         cause: &Cause,
     ) {
         let (policy, was_handed_over) = match delivery {
-            None => (Arc::clone(&self.policy), true),
+            None => {
+                let policy = self.queues.get(&queue).map_or(&self.policy, |queue| &queue.policy.redelivery);
+                (Arc::clone(policy), true)
+            }
             Some((owner, number)) => {
                 let Some(subscription) = self.subscriptions.get_mut(&owner) else { return };
                 subscription.lock(number, None);
                 if !subscription.is_closed {
+                    // It was cleared when the transaction was prepared.
+                    self.look_at_slot(owner);
                     return;
                 }
                 subscription.settle(number);

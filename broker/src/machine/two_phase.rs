@@ -9,7 +9,7 @@ use corriere_core::{TransactionId, id::Xid};
 
 use super::Machine;
 use super::effects::{ConnectionKey, Ticket};
-use super::transaction::{Transaction, TransactionKey, key_of, rolled_back, unknown};
+use super::transaction::{Transaction, TransactionKey, key_of, key_of_distributed, rolled_back, unknown};
 use crate::store::StoreTransaction;
 
 /// How far a transaction has come.
@@ -179,6 +179,12 @@ impl Machine {
         }
         self.roll_back(&key, cause);
         Ok(())
+    }
+
+    /// Whether a distributed transaction is prepared, or its end is with the store.
+    pub(super) fn is_past_undoing(&self, transaction: &TransactionId) -> bool {
+        let state = self.transactions.get(&key_of_distributed(transaction.clone()));
+        state.is_some_and(|state| !state.may_be_undone())
     }
 
     /// The distributed transactions that wait for their outcome, in the order in which they were prepared.

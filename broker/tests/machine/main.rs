@@ -11,6 +11,7 @@ mod commands;
 mod dead_letters;
 mod dispatch;
 mod durable;
+mod durable_moves;
 mod expiry;
 mod grouping;
 mod management;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use corriere_broker::machine::{ConnectionKey, Input, Machine, Ticket};
+use corriere_broker::store::StoreError;
 use corriere_broker::{DeadLetters, Settings};
 use corriere_core::provider::{AckKind, Command, Confirmation, Event, ProviderError, SessionMode, Subscribe};
 use corriere_core::{
@@ -377,4 +378,31 @@ fn ten_thousand_requests_leave_nothing_behind() {
     // What only counts up apart, it looks like one that was never used: no map of it has kept anything.
     assert!(used.len() < fresh.len() + 200, "{used}\n{fresh}");
     assert_eq!(machine.step(Timestamp(NOW.0 + 1), Input::Tick).wake_at, None);
+}
+
+#[test]
+fn what_lets_a_transaction_of_another_end_neither_waits_for_that_nor_fails_with_it() {
+    let size = message(&queue("orders"), 1).size() as u64;
+    for ends in [None, Some(Command::Close)] {
+        let mut world = World::with(Settings { memory_limit: 2 * size, ..Settings::default() });
+        let (owner, other) = (world.connect(), world.connect());
+        let replies = world.temporary_queue(owner);
+        let end = ends.unwrap_or_else(|| Command::DeleteTemporary { destination: replies.clone() });
+        world.begin(other, 1);
+        world.send_in(other, 1, message(&queue("orders"), 1));
+        world.send(owner, message(&queue("orders"), 2));
+        let waiting = world.send_in(other, 1, message(&replies, 3));
+        world.hold_store = true;
+        let commit = world.commit(other, 1);
+        assert_eq!(
+            (world.outcome(waiting), world.outcome(commit)),
+            (None, None),
+            "there is no memory for it"
+        );
+        let ended = world.submit(owner, end);
+        assert_eq!(world.outcome(ended), Some(&Ok(Confirmation::Done)));
+        assert_eq!((world.outcome(commit), world.unstored.len()), (None, 1));
+        world.store(Err(StoreError::Io("no".to_owned())));
+        assert!(matches!(world.outcome(commit), Some(Err(ProviderError::RolledBack { .. }))));
+    }
 }

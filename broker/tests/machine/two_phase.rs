@@ -1,14 +1,14 @@
 //! Distributed transactions.
 
-use corriere_broker::Settings;
 use corriere_broker::machine::{ConnectionKey, Input, Machine};
 use corriere_broker::store::{
-    DeliveryState, PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue, StoreError,
-    StoreOperation, StoredId, Totals,
+    Attempt, AttemptSlot, DeliveryState, PreparedTransaction, Recovered, RecoveredMessage, RecoveredQueue,
+    StoreError, StoreOperation, StoredId, Totals,
 };
+use corriere_broker::{DestinationPolicy, Settings};
 use corriere_core::message::Priority;
 use corriere_core::provider::{AckKind, Command, Confirmation, ProviderError};
-use corriere_core::{TransactionId, Xid};
+use corriere_core::{DestinationPattern, RedeliveryOverrides, TransactionId, Xid};
 
 use super::world::*;
 
@@ -126,6 +126,51 @@ fn a_prepare_that_the_store_fails_is_rolled_back_and_a_commit_that_it_fails_may_
     assert_eq!(world.counts(&orders).pending, 0);
 }
 
+/// A branch that is prepared and has acknowledged the second of two messages, which its consumer was handed last.
+fn prepared_with_the_last(world: &mut World, connection: ConnectionKey) -> Consumer {
+    let orders = queue("orders");
+    for sequence in 1..=2 {
+        world.send(connection, message(&orders, sequence));
+    }
+    let consumer = world.consumer(connection, &orders, window(9));
+    world.hand_over(consumer, 2);
+    world.done(connection, Command::Begin { transaction: branch(1) });
+    world.done(connection, acknowledge(consumer, 2, 2, AckKind::Standard, Some(branch(1))));
+    assert_eq!(std::mem::take(&mut world.attempts), [second()]);
+    assert_eq!(prepare(world, connection, 1), VOTE);
+    assert_eq!(std::mem::take(&mut world.attempts), [(AttemptSlot(0), None)]);
+    consumer
+}
+
+fn second() -> (AttemptSlot, Option<Attempt>) {
+    (AttemptSlot(0), Some(Attempt { stored: StoredId(2), delivery: 1 }))
+}
+
+#[test]
+fn a_delivery_that_a_prepared_branch_acknowledged_is_not_noted_when_its_consumer_acknowledges_an_earlier_one()
+{
+    let mut world = World::new();
+    let connection = world.connect();
+    let consumer = prepared_with_the_last(&mut world, connection);
+    world.ack(consumer, 1, 1, AckKind::Standard);
+    assert_eq!(world.attempts, [], "a rollback after a restart would count it twice");
+    world.done(connection, Command::Rollback { transaction: branch(1), cause: None });
+    assert_eq!(world.attempts, [second()], "its consumer has it in its hands again");
+}
+
+#[test]
+fn a_delivery_that_a_prepared_branch_acknowledged_counts_once_when_its_consumer_is_closed() {
+    let mut world = World::new();
+    let connection = world.connect();
+    let consumer = prepared_with_the_last(&mut world, connection);
+    world.close(consumer, 2);
+    assert_eq!(world.attempts, [], "a rollback after a restart would count it twice");
+    world.close_session(consumer);
+    world.done(connection, Command::Rollback { transaction: branch(1), cause: None });
+    let reader = world.consumer(connection, &queue("orders"), window(9));
+    assert_eq!(counted(&world.received(reader)), [(1, 2), (2, 2)]);
+}
+
 #[test]
 fn acknowledgements_of_a_prepared_branch_are_locks_that_survive_a_restart() {
     let orders = queue("orders");
@@ -186,4 +231,40 @@ fn acknowledgements_of_a_prepared_branch_are_locks_that_survive_a_restart() {
         assert_eq!(world.counts(&orders).duplicates, duplicates, "it is there, or was never");
         assert_eq!(world.received(reader).len() as u64, 1 - duplicates);
     }
+}
+
+#[test]
+fn what_a_branch_of_an_earlier_run_gives_back_fails_by_the_policy_of_its_queue() {
+    let orders = queue("orders");
+    let row = RecoveredMessage {
+        stored: StoredId(1),
+        priority: Priority::default(),
+        expiration: None,
+        size: 300,
+        state: DeliveryState::default(),
+    };
+    let messages = vec![row];
+    let queues = vec![RecoveredQueue { destination: orders.clone(), totals: Totals::default(), messages }];
+    let acknowledged = vec![StoredId(1)];
+    let prepared =
+        vec![PreparedTransaction { xid: xid(1), sends: Vec::new(), ids: Vec::new(), acknowledged }];
+    let recovered = Recovered { queues, prepared, last_id: StoredId(1), ..Recovered::default() };
+    let redelivery =
+        RedeliveryOverrides { maximum_redeliveries: Some(Some(0)), ..RedeliveryOverrides::default() };
+    let pattern = DestinationPattern::queue("orders").unwrap();
+    let never = DestinationPolicy { redelivery, ..DestinationPolicy::new(pattern) };
+    let settings = Settings { policies: vec![never], ..Settings::default() };
+    let mut world = World::on(Machine::recovered(settings, recovered, true, NOW));
+    world.operations.push(StoreOperation::Append {
+        stored: StoredId(1),
+        queue: orders.clone(),
+        arrival: corriere_broker::store::Arrival::Sent,
+        message: std::sync::Arc::new(message(&orders, 1)),
+        transaction: None,
+    });
+    let connection = world.connect();
+    world.done(connection, Command::Rollback { transaction: branch(1), cause: None });
+    world.bring_back();
+    assert_eq!(world.counts(&orders).pending, 0);
+    assert_eq!(world.counts(&queue("DLQ.orders")).pending, 1);
 }

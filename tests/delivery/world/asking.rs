@@ -5,7 +5,7 @@ use corriere_core::provider::{AckKind, Command, Credit};
 use corriere_core::{Destination, DestinationKind, ProducerId, SessionId, SubscriptionId, TransactionId};
 use corriere_tests::model::{Judgement, Temporary};
 
-use super::{Letter, SessionKey, World, queue};
+use super::{Letter, SessionKey, Wishes, World, queue};
 use crate::operations::{Look, Misuse};
 
 impl World {
@@ -63,7 +63,7 @@ impl World {
             }
             Misuse::SubscribesInNoSession => {
                 let nowhere = SessionKey { session: SessionId(self.number()), ..session };
-                return self.subscribe(nowhere, &queue("a"), Credit::Explicit, None, false).map(drop);
+                return self.subscribe(nowhere, &queue("a"), Credit::Explicit, Wishes::default()).map(drop);
             }
             Misuse::GrantsToNobody => Command::Grant { subscription: nobody, credit: 1 },
             Misuse::NamesWhatIsNotItsOwn => {

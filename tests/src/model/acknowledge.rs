@@ -94,7 +94,7 @@ impl Model {
             let (policy, death) = (self.policy_of_holder(index), Death::Failure(cause.clone()));
             // The delivery that it is condemned in was made.
             let failed = self.entries[index].failed + 1;
-            if self.entries[index].place.holds_dead_letters() {
+            if self.holds_dead_letters(&self.entries[index].place) {
                 let not_before = Some(policy.next_delivery(self.now, failed, 0));
                 self.give_back(
                     index,
@@ -115,7 +115,7 @@ impl Model {
             {
                 subscription.granted += 1;
             }
-            if self.entries[index].place.holds_dead_letters() {
+            if self.holds_dead_letters(&self.entries[index].place) {
                 let delay = policy.delay_after(1).max(Duration::from_secs(60));
                 let not_before = Some(self.now.saturating_add(delay));
                 let how = Return { is_counted: false, death, policy, not_before, reserved_for: None };
@@ -180,11 +180,12 @@ impl Model {
 
     /// The policy of the subscription that has the message.
     pub(super) fn policy_of_holder(&self, index: usize) -> corriere_core::RedeliveryPolicy {
-        self.entries[index]
-            .holder
-            .as_ref()
-            .and_then(|holder| self.subscription(&holder.subscription))
-            .map_or_else(|| self.settings.redelivery.clone(), |subscription| subscription.policy.clone())
+        let entry = &self.entries[index];
+        let holder = entry.holder.as_ref().and_then(|holder| self.subscription(&holder.subscription));
+        holder.map_or_else(
+            || self.redelivery_for(entry.place.destination()),
+            |subscription| subscription.policy.clone(),
+        )
     }
 }
 

@@ -131,7 +131,8 @@ impl Model {
             .filter(|entry| has_taker(&entry.place))
             .filter_map(|entry| entry.not_before)
             .filter(|not_before| *not_before > self.now);
-        let expirations = lying().filter_map(|entry| entry.message.headers().expiration);
+        let expirations = lying().filter(|entry| !self.gives_way(&entry.place));
+        let expirations = expirations.filter_map(|entry| entry.message.headers().expiration);
         deadlines.chain(delays).chain(expirations).min()
     }
 

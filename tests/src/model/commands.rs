@@ -45,10 +45,12 @@ impl Model {
             }
             Input::StoreRoom => self.room_is_back = true,
             Input::Tick => {}
-            Input::Manage { .. } | Input::SetPrefetch { .. } => {
+            Input::SetPrefetch { queue, prefetch } => self.set_prefetch(queue, *prefetch),
+            Input::Manage { .. } => {
                 panic!("the histories of this model have no operator; see `broker/tests/machine`")
             }
         }
+        self.note_room();
         self.open_store();
         self.disturb(input);
     }
@@ -125,6 +127,10 @@ impl Model {
                     subscription.granted += u64::from(*credit);
                     Answer::Done
                 })
+            }
+            Command::ChangeWindow { subscription, prefetch, extension } => {
+                let window = Credit::Window { prefetch: (*prefetch).max(1), extension: *extension };
+                return self.change_window(connection, ticket, *subscription, window);
             }
             Command::Drain { subscription } => {
                 if self.drain_browser(connection, *subscription, ticket) {
@@ -256,7 +262,7 @@ impl Model {
         self.producers.iter().any(|other| other.session.connection == connection && other.id == producer)
     }
 
-    fn open_subscription_mut(&mut self, key: &SubscriptionKey) -> Option<&mut Subscription> {
+    pub(super) fn open_subscription_mut(&mut self, key: &SubscriptionKey) -> Option<&mut Subscription> {
         self.subscription_mut(key).filter(|subscription| subscription.is_open)
     }
 
@@ -277,6 +283,8 @@ impl Model {
         place: Place,
     ) {
         let key = (connection, subscribe.subscription);
+        let policy = self.redelivery_for(place.destination());
+        self.by_policy[0] += u64::from(subscribe.redelivery.is_none() && policy != self.settings.redelivery);
         self.subscriptions.push(Subscription {
             key,
             session: Session { connection, id: subscribe.session },
@@ -284,13 +292,16 @@ impl Model {
             no_local: subscribe.no_local,
             is_open: true,
             credit: subscribe.credit,
+            has_default_credit: subscribe.is_default_credit,
+            is_told_slow: false,
             granted: 0,
             draining: 0,
-            policy: subscribe.redelivery.clone().unwrap_or_default().over(&self.settings.redelivery),
+            policy: subscribe.redelivery.clone().unwrap_or_default().over(&policy),
             epoch: 0,
             delivered: 0,
             handed_over: 0,
         });
+        self.windows[0] += u64::from(self.adopt_prefetch(&key));
     }
 
     /// What was not handed over returns, uncounted; reservations end, delays stay; what was handed over stays with

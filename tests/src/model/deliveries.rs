@@ -71,7 +71,7 @@ impl Model {
             violation!("{name} is dispatched although its body is being read back");
         }
         if entry.is_recovered
-            && !entry.place.holds_dead_letters()
+            && !self.holds_dead_letters(&entry.place)
             && subscription.policy.is_exhausted(entry.failed)
         {
             violation!("{name} is dispatched although it has ended its consumer's process too often");

@@ -46,7 +46,10 @@ impl Model {
             self.note_batch(*id, operations)?;
         }
         self.match_entering(|_| true)?;
+        self.note_room();
         self.check_deliveries(effects)?;
+        self.note_room();
+        self.check_slow(effects)?;
         self.check_browsers(effects, &before)?;
         self.owe_served();
         for (ticket, outcome) in &effects.confirmations {

@@ -66,12 +66,6 @@ impl Place {
             Self::Private { .. } => None,
         }
     }
-
-    /// Whether dead letters lie here, which are never dead-lettered again.
-    #[must_use]
-    pub fn holds_dead_letters(&self) -> bool {
-        matches!(self, Self::Queue(queue) if queue.name().starts_with("DLQ.") || queue.name() == "ActiveMQ.DLQ")
-    }
 }
 
 /// A message in one queue. A message to a topic has one entry for each subscription, all of the same instance.

@@ -115,6 +115,7 @@ impl Model {
     pub(super) fn expire_if_due(&mut self, index: usize) -> bool {
         let entry = &self.entries[index];
         let is_due = entry.is_lying() && entry.message.headers().is_expired(self.now);
+        let is_due = is_due && !self.gives_way(&entry.place);
         if is_due {
             let deliveries = entry.failed;
             self.bury(index, Death::Expired, deliveries);
@@ -133,7 +134,7 @@ impl Model {
         // A dead letter is never dead-lettered again.
         if how.is_counted
             && how.policy.is_exhausted(failed)
-            && !self.entries[index].place.holds_dead_letters()
+            && !self.holds_dead_letters(&self.entries[index].place)
         {
             self.bury(index, how.death, failed);
             return;
@@ -159,10 +160,11 @@ impl Model {
         entry.holder = None;
         entry.doomed = Some((cause.clone(), deliveries));
         let source = entry.place.destination().clone();
-        let is_kept = (entry.message.headers().is_persistent() || self.settings.dead_letter_non_persistent)
-            && self.settings.dead_letters != DeadLetters::Discard
-            && !entry.place.holds_dead_letters()
+        let is_kept = (entry.message.headers().is_persistent() || self.keeps_what_is_not_persistent(&source))
+            && self.dead_letters_of(&source) != DeadLetters::Discard
+            && !self.holds_dead_letters(&entry.place)
             && !source.is_temporary();
+        self.by_policy[1] += u64::from(self.dead_letters_of(&source) != self.settings.dead_letters);
         let has_expired = matches!(cause, Death::Expired);
         let counts = self.count(&source);
         match (has_expired, is_kept) {
@@ -200,7 +202,7 @@ impl Model {
 
     /// Where the dead of `source` go.
     pub(super) fn dead_letter_queue(&self, source: &Destination) -> Destination {
-        let name = match self.settings.dead_letters {
+        let name = match self.dead_letters_of(source) {
             DeadLetters::Shared => "ActiveMQ.DLQ".to_owned(),
             _ if source.is_topic() => format!("DLQ.topic.{}", source.name()),
             _ => format!("DLQ.{}", source.name()),

@@ -76,6 +76,12 @@ impl Model {
         }
     }
 
+    /// Whether it is that of a durable subscription which gives way to one that the store is to make. What lies there ends with that,
+    /// and by nothing else meanwhile.
+    pub(super) fn gives_way(&self, place: &Place) -> bool {
+        matches!(place, Place::Durable { life, .. } if self.replaced.iter().any(|lasting| lasting.life == *life))
+    }
+
     /// What goes to a recipient that the store names goes there.
     pub(super) fn place_of(&self, recipient: &Recipient) -> Place {
         match recipient {

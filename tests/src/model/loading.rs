@@ -162,7 +162,7 @@ impl Model {
                 continue;
             };
             let entry = &self.entries[index];
-            let is_suspect = entry.is_recovered && entry.is_lying() && !entry.place.holds_dead_letters();
+            let is_suspect = entry.is_recovered && entry.is_lying() && !self.holds_dead_letters(&entry.place);
             let place: &Place = &entry.place;
             let is_past_limit = self.subscriptions.iter().any(|subscription| {
                 subscription.is_open

@@ -39,13 +39,17 @@ impl Model {
         let lying = self.entries.iter().filter(|entry| counts(entry));
         let lying = lying.map(|entry| (entry.instance, entry.message.size()));
         let entering = self.entering.iter().map(|entering| (entering.instance, entering.message.size()));
+        // What died may have to be where it was again, and its body goes only where it can be read back.
+        let dying = self.entering.iter().filter_map(|entering| entering.died.as_deref());
+        let dying = dying.filter(|entry| entry.is_stored() && !self.can_load);
+        let dying = dying.map(|entry| (entry.instance, entry.message.size()));
         let uncommitted = self
             .transactions
             .iter()
             .flat_map(|transaction| &transaction.sends)
             .filter(|send| send_counts(send))
             .map(|send| (send.instance, send.message.size()));
-        let mut live: Vec<(u64, usize)> = lying.chain(entering).chain(uncommitted).collect();
+        let mut live: Vec<(u64, usize)> = lying.chain(entering).chain(dying).chain(uncommitted).collect();
         live.sort_unstable();
         live.dedup_by_key(|(instance, _)| *instance);
         live.iter().map(|(_, size)| *size as u64).sum()
@@ -295,7 +299,9 @@ impl Model {
     /// Where bodies come and go: while much memory is used, only what has to be there is; and nobody waits for room that is
     /// there.
     pub(super) fn check_memory(&self, used: u64) -> Judgement {
-        if self.settings.dead_letter_non_persistent {
+        let of_policies =
+            self.settings.policies.iter().filter_map(|policy| policy.dead_letter_non_persistent);
+        if of_policies.chain([self.settings.dead_letter_non_persistent]).any(|is_kept| is_kept) {
             // The exact size of a copy that is not stored is the broker's.
             return Ok(());
         }

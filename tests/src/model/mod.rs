@@ -20,18 +20,21 @@ mod fate;
 mod lasting;
 mod loading;
 mod memory;
+mod policies;
 mod resends;
 mod restart;
 mod session;
 mod stored;
 mod temporaries;
 mod transactions;
+mod windows;
 
 use std::sync::Arc;
 
 use corriere_broker::machine::{BatchId, ConnectionKey, Ticket};
 use corriere_broker::store::{StoreOperation, StoredId};
 use corriere_broker::{Counts, Settings};
+use corriere_core::provider::Event;
 use corriere_core::{Destination, Timestamp};
 
 pub use answers::Answer;
@@ -87,9 +90,14 @@ pub struct Model {
     /// Those that gave way to one of their name which the store has not made yet.
     replaced: Vec<Lasting>,
     lasted: [u64; 4],
-    /// Who is told of them, and what each is to be told in this step.
+    /// Who is told of temporary destinations.
     watchers: Vec<ConnectionKey>,
-    changes: Vec<(ConnectionKey, Destination, bool)>,
+    /// What is to be told in this step.
+    changes: Vec<(ConnectionKey, Event)>,
+    /// What an operator has said of prefetches, the latest last.
+    prefetches: Vec<(Destination, u32)>,
+    windows: [u64; 4],
+    by_policy: [u64; 2],
     transactions: Vec<Transaction>,
     entries: Vec<Entry>,
     entering: Vec<Entering>,
@@ -155,6 +163,9 @@ impl Model {
             lasted: [0; 4],
             watchers: Vec::new(),
             changes: Vec::new(),
+            prefetches: Vec::new(),
+            windows: [0; 4],
+            by_policy: [0; 2],
             transactions: Vec::new(),
             entries: Vec::new(),
             entering: Vec::new(),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use corriere_broker::machine::ConnectionKey;
 use corriere_core::{Destination, Message};
 
 use super::entry::{Place, id_of, key_of};
@@ -50,6 +51,16 @@ impl Model {
         self.count(&destination).duplicates += 1;
         self.resent += 1;
         true
+    }
+
+    /// Whether a message that a connection has sent to a topic is a duplicate when it sends it again: it was stored for durable
+    /// subscriptions, and would be now.
+    #[must_use]
+    pub fn is_recognised(&self, sender: ConnectionKey, message: &Message) -> bool {
+        let id = id_of(message);
+        let has_stored = self.durable.messages.iter().any(|(_, stored)| id_of(stored) == id);
+        let is_storing = || self.entering.iter().any(|entering| id_of(&entering.message) == id);
+        self.would_be_stored(sender, message) && (has_stored || is_storing())
     }
 
     /// Whether a send was there before, so that it needs no room.

@@ -4,8 +4,8 @@ use corriere_broker::machine::ConnectionKey;
 use corriere_broker::store::{Attempt, Recipient, Recovered};
 use corriere_core::{SubscriptionId, Timestamp, TransactionId};
 
-use super::entry::{Entry, Holder, Place, key_of};
-use super::session::{TransactedSend, Transaction};
+use super::entry::{Entry, Holder, Place, TransactionKey, key_of};
+use super::session::{End, TransactedSend, Transaction};
 use super::{Judgement, Model, Violation, violation};
 
 impl Model {
@@ -37,6 +37,7 @@ impl Model {
         self.lasting.clear();
         self.replaced.clear();
         self.watchers.clear();
+        self.prefetches.clear();
         self.counts.retain(|(counted, _)| !counted.is_temporary());
         self.transactions.clear();
         self.entries.clear();
@@ -149,6 +150,8 @@ impl Model {
             let in_hands = entry.holder.as_ref().is_some_and(|holder| {
                 self.subscription(&holder.subscription)
                     .is_some_and(|subscription| holder.number <= subscription.handed_over)
+                    // Whatever becomes of a prepared transaction, that counts what it has acknowledged.
+                    && !holder.locked_by.as_ref().is_some_and(|key| self.is_prepared(key))
             });
             if attempt.delivery > entry.failed + u32::from(in_hands) {
                 violation!("{attempt:?} says more than was: {entry:?}");
@@ -173,6 +176,14 @@ impl Model {
             }
         }
         Ok(())
+    }
+
+    /// Whether a transaction is prepared, or the store is asked to prepare it.
+    fn is_prepared(&self, key: &TransactionKey) -> bool {
+        self.transactions.iter().filter(|transaction| transaction.key == *key).any(|transaction| {
+            let is_preparing = matches!(transaction.end, Some((_, End::Prepare)));
+            transaction.prepared.is_some() || (is_preparing && transaction.end_batch.is_some())
+        })
     }
 
     /// How often the process ended.

@@ -57,6 +57,10 @@ pub struct Subscription {
     pub is_open: bool,
     /// How much it may be sent.
     pub credit: Credit,
+    /// Whether its client left its prefetch to the broker.
+    pub has_default_credit: bool,
+    /// Whether it was told that it stands still, since it had room last.
+    pub is_told_slow: bool,
     /// What is left of explicit credit.
     pub granted: u64,
     /// Of `granted`, what a drain takes back.

@@ -92,7 +92,7 @@ impl Model {
             self.watchers.push(connection);
         }
         let there =
-            self.temporaries.iter().map(|temporary| (connection, temporary.destination.clone(), true));
+            self.temporaries.iter().map(|temporary| (connection, changed(&temporary.destination, true)));
         self.changes.extend(there);
     }
 
@@ -108,19 +108,16 @@ impl Model {
         destination.is_some_and(|to| to.is_temporary() && self.temporary(to).is_none())
     }
 
-    /// Each watcher is told of each change, and of nothing else.
-    pub(super) fn check_changes(&mut self, effects: &Effects) -> Judgement {
-        let mut told = Vec::new();
-        for (connection, event) in &effects.changes {
-            let Event::DestinationChanged { destination, exists } = event else {
-                violation!("{event:?} is no change of a destination");
-            };
-            told.push((*connection, destination.clone(), *exists));
-        }
-        told.sort();
-        self.changes.sort();
-        if told != self.changes {
-            violation!("watchers are told {told:?}, expected {:?}", self.changes);
+    /// Each watcher is told of each change, each subscription of its new window, and nobody of anything else.
+    pub(super) fn check_changes(&self, effects: &Effects) -> Judgement {
+        let in_order = |changes: &[(ConnectionKey, Event)]| {
+            let mut changes: Vec<_> = changes.iter().map(|change| format!("{change:?}")).collect();
+            changes.sort();
+            changes
+        };
+        let (told, expected) = (in_order(&effects.changes), in_order(&self.changes));
+        if told != expected {
+            violation!("it is told {told:?}, expected {expected:?}");
         }
         Ok(())
     }
@@ -130,6 +127,10 @@ impl Model {
     }
 
     fn tell_watchers(&mut self, destination: &Destination, exists: bool) {
-        self.changes.extend(self.watchers.iter().map(|watcher| (*watcher, destination.clone(), exists)));
+        self.changes.extend(self.watchers.iter().map(|watcher| (*watcher, changed(destination, exists))));
     }
+}
+
+fn changed(destination: &Destination, exists: bool) -> Event {
+    Event::DestinationChanged { destination: destination.clone(), exists }
 }
