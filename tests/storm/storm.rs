@@ -13,7 +13,7 @@ use crate::clients::{Client, Stage, live};
 use crate::consumers::Consumer;
 use crate::containers::{self, Post};
 use crate::ledger::Ledger;
-use crate::plan::Plan;
+use crate::plan::{Access, Plan, Queue, Target};
 use crate::producers::Producer;
 use corriere_tests::random::Random;
 
@@ -27,7 +27,10 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(crate) struct Storm {
     pub(crate) ledger: Arc<Ledger>,
-    queues: Vec<Destination>,
+    queues: Vec<Queue>,
+    /// By the numbers of queues that are no subscriptions, and of topics.
+    destinations: Vec<Destination>,
+    topics: Vec<Destination>,
     is_producing: AtomicBool,
     is_consuming: AtomicBool,
     backlog: AtomicU64,
@@ -35,19 +38,32 @@ pub(crate) struct Storm {
 
 impl Storm {
     fn new(plan: &Plan) -> Self {
-        let names = plan.queues.iter().map(|queue| Destination::queue(&queue.name).unwrap());
+        let queues = plan.queues.iter().filter(|queue| queue.topic.is_none());
         let producers = plan.producers.len() + plan.consumers.len() + plan.containers.len();
         Self {
             ledger: Arc::new(Ledger::new(plan.queues.clone(), producers)),
-            queues: names.collect(),
+            queues: plan.queues.clone(),
+            destinations: queues.map(|queue| Destination::queue(&queue.name).unwrap()).collect(),
+            topics: plan.topics.iter().map(|name| Destination::topic(name).unwrap()).collect(),
             is_producing: AtomicBool::new(true),
             is_consuming: AtomicBool::new(true),
             backlog: AtomicU64::new(0),
         }
     }
 
-    pub(crate) fn queue(&self, number: usize) -> &Destination {
-        &self.queues[number]
+    pub(crate) fn destination(&self, target: Target) -> &Destination {
+        match target {
+            Target::Queue(number) => &self.destinations[number],
+            Target::Topic(number) => &self.topics[number],
+        }
+    }
+
+    /// Where messages of this queue are sent, and its name if it is a durable subscription to that.
+    pub(crate) fn source(&self, queue: usize) -> (&Destination, Option<&str>) {
+        match &self.queues[queue] {
+            Queue { topic: Some(topic), name, .. } => (&self.topics[*topic], Some(name)),
+            Queue { topic: None, .. } => (&self.destinations[queue], None),
+        }
     }
 
     pub(crate) fn is_producing(&self) -> bool {
@@ -68,6 +84,7 @@ impl Storm {
 pub(crate) async fn rage(arena: &Arc<Arena>, seed: u64, time: Duration) {
     let plan = Plan::new(seed, arena.transports());
     let storm = Arc::new(Storm::new(&plan));
+    subscribe(&storm, arena, &plan).await;
     let (crew, producers, consumers) = Crew::hire(&storm, arena, &plan).await;
     let ends = Instant::now() + time;
     let (restarts, kills, ()) = tokio::join!(
@@ -99,6 +116,21 @@ pub(crate) async fn rage(arena: &Arc<Arena>, seed: u64, time: Duration) {
     println!("seed {seed}: {kills} clients killed, the broker ended {restarts:?}; {summary:?}");
 }
 
+/// Makes the durable subscriptions, before anybody sends.
+async fn subscribe(storm: &Storm, arena: &Arena, plan: &Plan) {
+    let queues = plan.queues.iter().enumerate();
+    for (number, queue) in queues.filter(|(_, queue)| queue.topic.is_some()) {
+        let access = Access::to_subscription(arena.transports()[0], queue);
+        let client = Client::new(arena, "the first".to_owned(), &access, true).await;
+        let connection = in_time("a connection", client.factory().create_connection()).await.unwrap();
+        let session = connection.create_session(AcknowledgeMode::Auto).await.unwrap();
+        let (topic, _) = storm.source(number);
+        session.create_durable_consumer(topic, &queue.name).await.unwrap();
+        storm.ledger.subscribed(number);
+        connection.close().await.unwrap();
+    }
+}
+
 /// All who take part.
 struct Crew {
     clients: Vec<Arc<Client>>,
@@ -116,7 +148,7 @@ impl Crew {
         let mut number = 0;
         for plan in &plan.producers {
             let who = format!("producer {number} ({plan:?})");
-            let client = Arc::new(Client::new(arena, who, plan.transport, false).await);
+            let client = Arc::new(Client::new(arena, who, &plan.access, false).await);
             let producer =
                 Producer { storm: Arc::clone(storm), number, plan: plan.clone(), random: random() };
             producers.spawn(live(Arc::clone(storm), Arc::clone(&client), random(), producer));
@@ -125,7 +157,7 @@ impl Crew {
         }
         for plan in &plan.consumers {
             let who = format!("consumer {number} ({plan:?})");
-            let client = Arc::new(Client::new(arena, who, plan.transport, plan.is_lone).await);
+            let client = Arc::new(Client::new(arena, who, &plan.access, plan.is_lone).await);
             let consumer =
                 Consumer { storm: Arc::clone(storm), producer: number, plan: plan.clone(), random: random() };
             consumers.spawn(live(Arc::clone(storm), Arc::clone(&client), random(), consumer));
@@ -134,7 +166,7 @@ impl Crew {
         }
         for plan in &plan.containers {
             let who = format!("container {number} ({plan:?})");
-            let client = Client::new(arena, who, plan.transport, false).await;
+            let client = Client::new(arena, who, &plan.access, false).await;
             crew.containers.push(containers::start(storm, &client, plan, number, random()));
             crew.container_clients.push(client);
             number += 1;
@@ -226,7 +258,8 @@ fn is_dead_letters(name: &str) -> bool {
 
 /// Takes all dead letters and notes them.
 async fn drain_dead_letters(storm: &Storm, arena: &Arena) {
-    let client = Client::new(arena, "drain".to_owned(), arena.transports()[0], true).await;
+    let access = Access::plain(arena.transports()[0]);
+    let client = Client::new(arena, "the last".to_owned(), &access, true).await;
     let connection = in_time("a connection", client.factory().create_connection()).await.unwrap();
     connection.start().unwrap();
     let session = connection.create_session(AcknowledgeMode::Client).await.unwrap();
