@@ -25,7 +25,7 @@
 //! files are recorded, so that the power can be cut.
 //!
 //! `CORRIERE_STORM_SEED` is the seed, which is printed; the same seed makes the same plan, not the same history.
-//! `CORRIERE_STORM_SECONDS` is how long each arena storms, half a minute by default: storms of half a minute, one after the other
+//! `CORRIERE_STORM_SECONDS` is how long each arena storms, 25 seconds by default: storms of so long, one after the other
 //! on the same directory.
 
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
@@ -49,8 +49,8 @@ use tokio::sync::Mutex;
 use arena::{Arena, Process, Within};
 use corriere_tests::random::{Random, number};
 
-/// How long a storm takes by itself. Both arenas together have a minute.
-const TIME: Duration = Duration::from_secs(30);
+/// How long a storm takes by itself. Both arenas together, with their coming to rest, have a minute.
+const TIME: Duration = Duration::from_secs(25);
 
 /// One arena at a time, so that each has the machine.
 static TURN: Mutex<()> = Mutex::const_new(());

@@ -64,6 +64,16 @@ pub(crate) struct Queue {
     pub(crate) maximum_redeliveries: Option<u32>,
 }
 
+impl Queue {
+    /// Whether what is sent there comes to this queue, which has this number.
+    pub(crate) fn is_reached(&self, number: usize, target: Target) -> bool {
+        match target {
+            Target::Queue(queue) => number == queue,
+            Target::Topic(topic) => self.topic == Some(topic),
+        }
+    }
+}
+
 /// How a client connects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Access {

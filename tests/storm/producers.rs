@@ -11,9 +11,6 @@ use crate::plan::{ProducerPlan, Target};
 use crate::storm::Storm;
 use corriere_tests::random::Random;
 
-/// With so many messages pending, producers pause.
-const BACKLOG: u64 = 1_500;
-
 #[derive(Debug)]
 pub(crate) struct Producer {
     pub(crate) storm: Arc<Storm>,
@@ -57,9 +54,14 @@ impl Producer {
     async fn pause(&mut self) {
         let pause = Duration::from_millis(self.random.between(1, 60));
         tokio::time::sleep(pause).await;
-        while self.storm.backlog() > BACKLOG && !self.is_over() {
+        while self.is_full() && !self.is_over() {
             tokio::time::sleep(pause).await;
         }
+    }
+
+    fn is_full(&self) -> bool {
+        let other = self.plan.other.is_some_and(|other| self.storm.is_full(other));
+        other || self.storm.is_full(self.plan.to)
     }
 
     async fn send(

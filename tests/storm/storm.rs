@@ -1,7 +1,7 @@
 //! A storm from its begin until everything has come to rest.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corriere::containers::ListenerContainer;
@@ -15,6 +15,7 @@ use crate::containers::{self, Post};
 use crate::ledger::Ledger;
 use crate::plan::{Access, Plan, Queue, Target};
 use crate::producers::Producer;
+use crate::standing::Standing;
 use corriere_tests::random::Random;
 
 /// Beyond this something hangs.
@@ -22,6 +23,11 @@ const HANG: Duration = Duration::from_secs(120);
 
 /// How often the broker is asked what is pending.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// With so many messages in a queue, producers pause: they are slower than a broker, and faster than a single consumer whose
+/// every message is synced on a busy disk.
+const FULL: u64 = 150;
+const FULL_WITH_ONE_CONSUMER: u64 = 40;
 
 /// What all who take part share.
 #[derive(Debug)]
@@ -33,7 +39,8 @@ pub(crate) struct Storm {
     topics: Vec<Destination>,
     is_producing: AtomicBool,
     is_consuming: AtomicBool,
-    backlog: AtomicU64,
+    /// By queue, whether it was full when the broker was last asked.
+    is_full: Vec<AtomicBool>,
 }
 
 impl Storm {
@@ -47,7 +54,7 @@ impl Storm {
             topics: plan.topics.iter().map(|name| Destination::topic(name).unwrap()).collect(),
             is_producing: AtomicBool::new(true),
             is_consuming: AtomicBool::new(true),
-            backlog: AtomicU64::new(0),
+            is_full: plan.queues.iter().map(|_| AtomicBool::new(false)).collect(),
         }
     }
 
@@ -74,9 +81,21 @@ impl Storm {
         self.is_consuming.load(Ordering::SeqCst)
     }
 
-    /// How many messages were pending when the broker was last asked.
-    pub(crate) fn backlog(&self) -> u64 {
-        self.backlog.load(Ordering::Relaxed)
+    /// Whether so much waited where this is sent to, when the broker was last asked, that producers pause.
+    pub(crate) fn is_full(&self, target: Target) -> bool {
+        let mut reached = self.queues.iter().zip(&self.is_full).enumerate();
+        reached.any(|(number, (queue, is_full))| {
+            queue.is_reached(number, target) && is_full.load(Ordering::Relaxed)
+        })
+    }
+
+    /// Notes what waits.
+    fn note(&self, standing: &[Standing]) {
+        for (queue, is_full) in self.queues.iter().zip(&self.is_full) {
+            let full = if queue.is_lone { FULL_WITH_ONE_CONSUMER } else { FULL };
+            let pending = standing.iter().find(|one| one.name == queue.name).map_or(0, |one| one.pending);
+            is_full.store(pending > full, Ordering::Relaxed);
+        }
     }
 }
 
@@ -223,11 +242,10 @@ async fn restart(storm: &Storm, arena: &Arena, mut random: Random, ends: Instant
 
 async fn watch(storm: &Storm, arena: &Arena, ends: Instant) {
     while Instant::now() < ends {
-        let pending = arena.standing().await.iter().map(|one| one.pending).sum();
-        storm.backlog.store(pending, Ordering::Relaxed);
+        storm.note(&arena.standing().await);
         tokio::time::sleep(LOOK).await;
     }
-    storm.backlog.store(0, Ordering::Relaxed);
+    storm.note(&[]);
 }
 
 /// Waits until nothing is pending any more but dead letters, and stays so: what a client that is gone had sent may come late.

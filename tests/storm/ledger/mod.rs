@@ -168,10 +168,7 @@ impl Ledger {
     pub(crate) fn sending(&self, producer: usize, sender: &Arc<Holder>, sending: Sending) -> Name {
         let Sending { to, is_persistent, transaction, is_in_line } = sending;
         let each = self.queues.iter().enumerate();
-        let reached = each.filter(|(number, queue)| match to {
-            Target::Queue(queue) => *number == queue,
-            Target::Topic(topic) => queue.topic == Some(topic),
-        });
+        let reached = each.filter(|(number, queue)| queue.is_reached(*number, to));
         let enqueued = reached.map(|(queue, _)| Enqueued { queue, taken: Vec::new() }).collect();
         let mut state = self.state();
         let at = state.next_event();
