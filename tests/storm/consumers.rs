@@ -53,7 +53,9 @@ impl Role for Consumer {
         let session = connection.create_session(self.plan.mode).await?;
         let mut receiving = self.consume(&session).await?;
         let mut returned = Vec::new();
-        for _ in 0..self.random.between(20, 200) {
+        // One that removes its subscription does so several times in a storm.
+        let most = if self.plan.unsubscribes { 40 } else { 200 };
+        for _ in 0..self.random.between(most / 10, most) {
             if self.is_over() {
                 break;
             }

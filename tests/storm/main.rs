@@ -16,7 +16,7 @@
 //!
 //! What a receive returned that acknowledges by itself (AUTO, DUPS-OK) is handled when it returns; nobody hears of its
 //! acknowledgement, and it may have been put off, so it may come back when its client or the broker was lost, and else not. Once
-//! the broker has heard of it, it may come back when the broker was lost, and else not.
+//! the broker has heard of it, it may come back when the broker did not end in order, and else not.
 //!
 //! The judge itself is tested in `ledger/tests.rs`: it is told what a broker must not do, and has to report it.
 //!

@@ -17,8 +17,12 @@ pub(crate) struct Summary {
     pub(crate) handed_over: u64,
     /// How many of those were from durable subscriptions.
     pub(crate) of_those_from_subscriptions: u64,
-    /// How often what was handed over ended with confirmation.
+    /// How often what was handed over ended with confirmation, and how often with the broker's having heard of it.
     pub(crate) settled: u64,
+    pub(crate) heard: u64,
+    /// Hand-overs after one that had been acknowledged by itself, which was lost with its client or the broker.
+    pub(crate) unheard: u64,
+    pub(crate) subscriptions_removed: u64,
 }
 
 impl Ledger {
@@ -64,9 +68,14 @@ impl Ledger {
                 summary.handed_over += handed_over;
                 summary.of_those_from_subscriptions +=
                     if self.queues[*queue].topic.is_some() { handed_over } else { 0 };
-                summary.settled += taken.iter().filter(|taken| taken.end == End::Settled).count() as u64;
+                let ended = |end| taken.iter().filter(|taken| taken.end == end).count() as u64;
+                summary.settled += ended(End::Settled);
+                summary.heard += ended(End::Heard);
+                let came_again = taken.windows(2).filter(|two| two[0].end == End::Returned);
+                summary.unheard += came_again.count() as u64;
             }
         }
+        summary.subscriptions_removed = state.subscribed.iter().map(|one| one.removals).sum();
         let in_doubt = state.transactions.iter().filter(|transaction| transaction.fate == Fate::InDoubt);
         for transaction in in_doubt {
             summary.commits_in_doubt += 1;

@@ -127,6 +127,12 @@ impl Ledger {
         self.life.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// To be called instead before a life ends in order, so that all is kept that the broker has heard of.
+    pub(crate) fn turn_in_order(&self) {
+        self.state().orderly.extend(self.life());
+        self.turn();
+    }
+
     /// Whether its client and the broker have to do with each other still.
     pub(crate) fn is_connected(&self, holder: &Holder) -> bool {
         self.life() == Some(holder.life) && holder.is_good()
@@ -162,6 +168,7 @@ impl Ledger {
     pub(crate) fn unsubscribed(&self, queue: usize) {
         let subscribed = &mut self.state().subscribed[queue];
         subscribed.removed_at = subscribed.removing_at;
+        subscribed.removals += 1;
     }
 
     /// A message of this producer's is about to be sent.
@@ -220,20 +227,21 @@ impl Ledger {
         let mut state = self.state();
         let at = state.next_event();
         let is_void = !self.is_connected(holder);
-        let is_removed = state.is_removed(name, queue);
-        let entry = state.entry_mut(name);
-        let Some(number) = entry.enqueued.iter().position(|enqueued| enqueued.queue == queue) else {
+        let all = &state.entry(name).enqueued;
+        let Some(number) = all.iter().position(|enqueued| enqueued.queue == queue) else {
             let text = format!("{name} came from {}, where it was not sent", self.queues[queue].name);
             state.violations.push(text);
             return Taken { name, enqueued: 0, index: 0, is_void: true, is_last: false };
         };
-        let enqueued = &mut entry.enqueued[number];
         let fault = match limit {
             _ if is_void => None,
-            _ if is_removed => Some("came back from a subscription that was removed with it"),
+            _ if state.is_removed(name, queue) => {
+                Some("came back from a subscription that was removed with it")
+            }
             Some(limit) if count > limit + 1 => Some("was redelivered more often than its queue allows"),
-            _ => enqueued.fault_of_coming(holder, count),
+            _ => all[number].fault_of_coming(holder, count, &state.orderly),
         };
+        let enqueued = &mut state.entry_mut(name).enqueued[number];
         let index = enqueued.taken.len();
         let holder = Arc::clone(holder);
         enqueued.taken.push(HandOver { holder, count, is_void, end, transaction, at, ended_at: at });

@@ -1,5 +1,6 @@
 //! What the ledger keeps of each message, and what can be said of it at any time.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{End, Fate, Holder, Name, Taken, TransactionNumber};
@@ -74,6 +75,7 @@ pub(super) struct Subscribed {
     /// When it was last asked for its removal, and that of the last removal which was confirmed.
     pub(super) removing_at: u64,
     pub(super) removed_at: u64,
+    pub(super) removals: u64,
 }
 
 #[derive(Debug)]
@@ -83,6 +85,8 @@ pub(super) struct State {
     pub(super) transactions: Vec<Transaction>,
     /// By queue.
     pub(super) subscribed: Vec<Subscribed>,
+    /// The broker's lives that ended in order.
+    pub(super) orderly: BTreeSet<u64>,
     pub(super) violations: Vec<String>,
     events: u64,
 }
@@ -93,11 +97,13 @@ impl State {
             owed_from: queue.topic.is_none().then_some(0),
             removing_at: 0,
             removed_at: 0,
+            removals: 0,
         };
         Self {
             messages: (0..producers).map(|_| Vec::new()).collect(),
             transactions: Vec::new(),
             subscribed: queues.iter().map(subscribed).collect(),
+            orderly: BTreeSet::new(),
             violations: Vec::new(),
             events: 0,
         }
@@ -175,8 +181,13 @@ impl Enqueued {
         self.taken.iter().any(|taken| !taken.is_void)
     }
 
-    /// What is wrong with its coming to this client now.
-    pub(super) fn fault_of_coming(&self, holder: &Arc<Holder>, count: u32) -> Option<&'static str> {
+    /// What is wrong with its coming to this client now, after these lives of the broker that ended in order.
+    pub(super) fn fault_of_coming(
+        &self,
+        holder: &Arc<Holder>,
+        count: u32,
+        orderly: &BTreeSet<u64>,
+    ) -> Option<&'static str> {
         if self.taken.iter().any(|taken| taken.end.is_final()) {
             return Some("came back after its end was confirmed");
         }
@@ -189,7 +200,9 @@ impl Enqueued {
             End::Returned if same_life && !last.holder.is_lost() => {
                 Some("came back although the client that received it was not lost")
             }
-            End::Heard if same_life => Some("came back although the broker had heard that it was handled"),
+            End::Heard if same_life || orderly.contains(&last.holder.life) => {
+                Some("came back although the broker had heard that it was handled")
+            }
             End::Held if same_life && last.holder.is_good() => Some(if Arc::ptr_eq(&last.holder, holder) {
                 "came to its client a second time although it was not given back"
             } else {

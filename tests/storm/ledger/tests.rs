@@ -274,7 +274,7 @@ fn an_acknowledgement_that_nobody_confirmed_may_be_lost_with_its_client_and_othe
 }
 
 #[test]
-fn an_acknowledgement_that_the_broker_heard_of_is_lost_with_the_broker_only() {
+fn an_acknowledgement_that_the_broker_heard_of_is_lost_with_a_broker_that_was_killed_only() {
     let (story, consumer) = (story(), client("consumer"));
     let orders = [(); 2].map(|()| story.sent(TO_ORDERS));
     let heard = orders.map(|order| story.received(&consumer, ORDERS, order, 1, End::Returned));
@@ -285,6 +285,19 @@ fn an_acknowledgement_that_the_broker_heard_of_is_lost_with_the_broker_only() {
     let later = story.restart();
     story.received(&later, ORDERS, orders[1], 2, End::Returned);
     story.is_as_promised();
+}
+
+#[test]
+fn an_acknowledgement_that_the_broker_heard_of_is_not_lost_with_one_that_ended_in_order() {
+    let (story, consumer) = (story(), client("consumer"));
+    let order = story.sent(TO_ORDERS);
+    let taken = story.received(&consumer, ORDERS, order, 1, End::Returned);
+    story.ledger.end(&[taken], End::Heard);
+    story.ledger.turn_in_order();
+    story.ledger.turn();
+    let later = story.restart();
+    story.received(&later, ORDERS, order, 2, End::Returned);
+    story.is_reported("the broker had heard");
 }
 
 #[test]
