@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 use crate::arena::Arena;
 use crate::ledger::{Holder, Ledger};
 use crate::line::Line;
-use crate::plan::Transport;
+use crate::plan::{Access, Transport};
 use crate::storm::Storm;
 use corriere_tests::random::Random;
 
@@ -39,7 +39,7 @@ pub(crate) enum Stage {
 #[derive(Debug)]
 pub(crate) struct Client {
     who: String,
-    url: String,
+    factory: ConnectionFactory,
     line: Option<Line>,
     /// Whether it always leaves in order where the broker could not know otherwise that it is gone.
     is_polite: bool,
@@ -50,16 +50,16 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) async fn new(arena: &Arena, who: String, transport: Transport, is_polite: bool) -> Self {
-        let line = match transport {
+    pub(crate) async fn new(arena: &Arena, who: String, access: &Access, is_polite: bool) -> Self {
+        let line = match access.transport {
             Transport::Vm => None,
             Transport::Tcp => Some(Line::lay(arena.address()).await),
         };
         let url = line.as_ref().map_or_else(|| arena.vm_url(), Line::url);
-        let is_polite = is_polite && transport == Transport::Tcp;
+        let is_polite = is_polite && access.transport == Transport::Tcp;
         Self {
             who,
-            url,
+            factory: factory(&url, access),
             line,
             is_polite,
             killed: Notify::new(),
@@ -73,7 +73,7 @@ impl Client {
     }
 
     pub(crate) fn factory(&self) -> ConnectionFactory {
-        ConnectionFactory::from_url(&self.url).unwrap()
+        self.factory.clone()
     }
 
     pub(crate) fn stage(&self) -> Stage {
@@ -120,6 +120,24 @@ impl Client {
         connection.start().ok()?;
         // Otherwise it may be connected to the broker of another life than it seems.
         (ledger.life() == Some(holder.life)).then_some((connection, holder))
+    }
+}
+
+fn factory(url: &str, access: &Access) -> ConnectionFactory {
+    let mut options = Vec::new();
+    if access.is_optimized {
+        options.push("jms.optimizeAcknowledge=true".to_owned());
+        // Whoever waits for its next message tells of what it has put off all the same, so that a storm comes to rest.
+        options.push("jms.optimizedAckScheduledAckInterval=500".to_owned());
+    }
+    if let Some(maximum) = access.maximum_redeliveries {
+        options.push(format!("jms.redeliveryPolicy.maximumRedeliveries={maximum}"));
+    }
+    let query = if options.is_empty() { String::new() } else { format!("?{}", options.join("&")) };
+    let factory = ConnectionFactory::from_url(&format!("{url}{query}")).unwrap();
+    match &access.client_id {
+        Some(client_id) => factory.with_client_id(client_id),
+        None => factory,
     }
 }
 

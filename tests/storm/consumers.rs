@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use corriere::core::AcknowledgeMode::{Auto, Client, DupsOk, Individual, Transacted};
-use corriere::core::{self, Connection, Delivery, Error, Session};
+use corriere::core::{self, Connection, ConsumerOptions, Delivery, Error, Session};
 
 use crate::clients::Role;
 use crate::ledger::{End, Fate, Holder, Ledger, Name, Sending, Taken, TransactionNumber};
@@ -29,6 +29,7 @@ pub(crate) struct Consumer {
 /// A consumer of the session at work, and what it gave back.
 #[derive(Debug)]
 struct Receiving {
+    queue: usize,
     consumer: core::Consumer,
     returning: Returning,
 }
@@ -50,13 +51,11 @@ struct Received {
 impl Role for Consumer {
     async fn work(&mut self, connection: &Connection, holder: &Arc<Holder>) -> Result<(), Error> {
         let session = connection.create_session(self.plan.mode).await?;
-        let mut receiving = Vec::new();
-        for queue in &self.plan.queues {
-            let queue = self.storm.queue(*queue);
-            let consumer = session.create_consumer_with_prefetch(queue, self.plan.prefetch).await?;
-            receiving.push(Receiving { consumer, returning: Returning::default() });
-        }
-        for _ in 0..self.random.between(20, 200) {
+        let mut receiving = self.consume(&session).await?;
+        let mut returned = Vec::new();
+        // One that removes its subscription does so several times in a storm.
+        let most = if self.plan.unsubscribes { 40 } else { 200 };
+        for _ in 0..self.random.between(most / 10, most) {
             if self.is_over() {
                 break;
             }
@@ -72,8 +71,16 @@ impl Role for Consumer {
                 }
                 (Client, _) => self.acknowledge(&session, &mut receiving, received).await?,
                 (Individual, _) => self.acknowledge_each(&session, &mut receiving, received).await?,
-                (Auto | DupsOk | Transacted, _) => {}
+                (Auto | DupsOk | Transacted, _) => {
+                    returned.extend(received.into_iter().map(|one| one.taken));
+                    if self.random.one_in(8) {
+                        self.be_heard(connection, &session, &mut returned).await?;
+                    }
+                }
             }
+        }
+        if self.plan.unsubscribes && self.random.one_in(2) {
+            self.unsubscribe(&session, receiving).await?;
         }
         Ok(())
     }
@@ -84,6 +91,52 @@ impl Role for Consumer {
 }
 
 impl Consumer {
+    /// A consumer of this session for each of its queues.
+    async fn consume(&self, session: &Session) -> Result<Vec<Receiving>, Error> {
+        let mut receiving = Vec::new();
+        let options = ConsumerOptions { prefetch: Some(self.plan.prefetch), ..ConsumerOptions::default() };
+        for queue in self.plan.queues.iter().copied() {
+            let consumer = match self.storm.source(queue) {
+                (topic, Some(name)) => {
+                    let consumer = session.create_durable_consumer_with(topic, name, &options).await?;
+                    self.storm.ledger.subscribed(queue);
+                    consumer
+                }
+                (destination, None) => session.create_consumer_with(destination, &options).await?,
+            };
+            receiving.push(Receiving { queue, consumer, returning: Returning::default() });
+        }
+        Ok(receiving)
+    }
+
+    /// Removes its subscription. What waits there, and what it gave back before, goes with it.
+    async fn unsubscribe(&self, session: &Session, receiving: Vec<Receiving>) -> Result<(), Error> {
+        let ledger = &self.storm.ledger;
+        for Receiving { queue, consumer, .. } in receiving {
+            consumer.close().await?;
+            if let (_, Some(name)) = self.storm.source(queue) {
+                ledger.unsubscribing(queue);
+                session.unsubscribe(name).await?;
+                ledger.unsubscribed(queue);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has the broker hear of all that was returned: it is told what was put off, and answers to something behind that.
+    async fn be_heard(
+        &self,
+        connection: &Connection,
+        session: &Session,
+        returned: &mut Vec<Taken>,
+    ) -> Result<(), Error> {
+        session.acknowledge().await?;
+        drop(connection.create_session(Auto).await?);
+        self.storm.ledger.end(returned, End::Heard);
+        returned.clear();
+        Ok(())
+    }
+
     /// Some messages, as far as there are any.
     async fn receive(
         &mut self,
@@ -99,7 +152,7 @@ impl Consumer {
             let one = &mut receiving[by];
             let Some(delivery) = one.consumer.receive_timeout(WAIT).await? else { break };
             // Nothing is awaited between the return of the receive and its note.
-            let taken = ledger.handed_over(holder, &delivery, end, transaction);
+            let taken = ledger.handed_over(holder, one.queue, &delivery, end, transaction);
             one.returning.check(ledger, holder, taken, delivery.count());
             received.push(Received { by, delivery, taken });
         }
@@ -114,10 +167,9 @@ impl Consumer {
     ) -> Result<(), Error> {
         let ledger = Arc::clone(&self.storm.ledger);
         if self.random.one_in(8) {
-            give_back(&ledger, receiving, &received);
-            return session.recover().await;
+            return recover(&ledger, session, receiving, &received).await;
         }
-        let taken: Vec<Taken> = received.iter().map(|one| one.taken).collect();
+        let taken = all_taken(&received);
         ledger.end(&taken, End::Settling);
         match received.last() {
             Some(last) if self.random.one_in(2) => last.delivery.acknowledge().await?,
@@ -139,8 +191,7 @@ impl Consumer {
         while let Some(one) = received.pop() {
             if self.random.one_in(20) {
                 received.push(one);
-                give_back(&ledger, receiving, &received);
-                return session.recover().await;
+                return recover(&ledger, session, receiving, &received).await;
             }
             ledger.end(&[one.taken], End::Settling);
             one.delivery.acknowledge().await?;
@@ -157,10 +208,10 @@ impl Consumer {
     ) -> Result<(), Error> {
         let transaction = *transaction;
         let ledger = Arc::clone(&self.storm.ledger);
-        if let Some(queue) = self.plan.onward {
+        if let Some(to) = self.plan.onward {
             for _ in 0..self.random.between(0, received.len() as u64) {
                 let sending =
-                    Sending { queue, is_persistent: true, transaction: Some(transaction), is_in_line: true };
+                    Sending { to, is_persistent: true, transaction: Some(transaction), is_in_line: true };
                 let sender = Sender { storm: &self.storm, session, holder, producer: self.producer };
                 let sent = sender.send(sending, &mut self.random).await;
                 unless_lacking_room(sent)?;
@@ -170,6 +221,7 @@ impl Consumer {
             give_back(&ledger, receiving, &received);
             session.rollback().await?;
             ledger.end_transaction(transaction, Fate::RolledBack);
+            ledger.given_back(&all_taken(&received));
             return Ok(());
         }
         if !commit(&self.storm, session, transaction).await? {
@@ -179,12 +231,28 @@ impl Consumer {
     }
 }
 
-/// Notes that all of it goes back, before the broker is told.
+fn all_taken(received: &[Received]) -> Vec<Taken> {
+    received.iter().map(|one| one.taken).collect()
+}
+
+/// Gives back all that was received.
+async fn recover(
+    ledger: &Ledger,
+    session: &Session,
+    receiving: &mut [Receiving],
+    received: &[Received],
+) -> Result<(), Error> {
+    give_back(ledger, receiving, received);
+    session.recover().await?;
+    ledger.given_back(&all_taken(received));
+    Ok(())
+}
+
+/// Notes that all of it goes back, before the broker is told. What is redelivered no more does not come again.
 fn give_back(ledger: &Ledger, receiving: &mut [Receiving], received: &[Received]) {
-    let taken: Vec<Taken> = received.iter().map(|one| one.taken).collect();
-    ledger.end(&taken, End::GivenBack);
+    ledger.end(&all_taken(received), End::GivenBack);
     for (by, one) in receiving.iter_mut().enumerate() {
-        let given_back = received.iter().filter(|received| received.by == by);
+        let given_back = received.iter().filter(|received| received.by == by && !received.taken.is_last);
         one.returning.expect(given_back.map(|received| (received.taken.name, received.delivery.count())));
     }
 }
@@ -210,6 +278,10 @@ impl Returning {
         }
         let mut waiting: Vec<Name> = self.expected.keys().copied().collect();
         let Some(before) = self.expected.remove(&name) else {
+            if taken.is_last {
+                // It was to die, unless its commit failed for want of room, which counts for nothing.
+                return;
+            }
             self.expected.clear();
             return ledger.fault(
                 name,

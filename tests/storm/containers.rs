@@ -81,8 +81,9 @@ pub(crate) fn start(
     });
     let mut beans = Beans::new();
     beans.add("post", Bean::new(Arc::clone(&post))).unwrap();
-    let destination = storm.queue(plan.queue).clone();
+    let (destination, subscription) = storm.source(plan.queue);
     let settings = ContainerSettings {
+        subscription: subscription.map(Into::into),
         acknowledge: plan.acknowledge,
         concurrency: format!("{0}-{0}", plan.workers).parse::<Concurrency>().unwrap(),
         prefetch: plan.prefetch,
@@ -90,7 +91,7 @@ pub(crate) fn start(
         observer: Some(Arc::clone(&post) as _),
         back_off: Duration::from_millis(10),
         maximum_back_off: Duration::from_millis(100),
-        ..ContainerSettings::new(client.factory(), destination, Arc::new(JsonConverter::default()))
+        ..ContainerSettings::new(client.factory(), destination.clone(), Arc::new(JsonConverter::default()))
     };
     (ListenerContainer::start(on_message::DEF, settings).unwrap(), post)
 }
@@ -110,10 +111,10 @@ impl Post {
     async fn run(&self, delivery: &Delivery) -> Result<(), ListenerError> {
         let transaction = (self.plan.acknowledge == Acknowledge::Transacted).then(|| self.ledger().begin());
         let holder = self.state().holder_of(delivery, &self.who, self.ledger());
-        let taken = self.ledger().handed_over(&holder, delivery, End::Held, transaction);
+        let taken = self.ledger().handed_over(&holder, self.plan.queue, delivery, End::Held, transaction);
         let message_id = delivery.headers().message_id.clone();
         let run = Run { message_id, count: delivery.count(), taken, transaction };
-        let (course, sends, mut random) = {
+        let (course, sends, acknowledges, mut random) = {
             let mut state = self.state();
             state.runs.push(run);
             let course = match state.random.between(1, 100) {
@@ -123,12 +124,12 @@ impl Post {
                 _ => Course::Well,
             };
             let random = Random::new(state.random.next());
-            (course, state.random.between(0, 2), random)
+            (course, state.random.between(0, 2), state.random.one_in(2), random)
         };
-        if let (Some(queue), Some(_)) = (self.plan.onward, transaction) {
+        if let (Some(to), Some(_)) = (self.plan.onward, transaction) {
             for _ in 0..sends {
                 let sending =
-                    Sending { queue, is_persistent: true, transaction, is_in_line: self.plan.workers == 1 };
+                    Sending { to, is_persistent: true, transaction, is_in_line: self.plan.workers == 1 };
                 let (session, producer) = (delivery.session(), self.producer);
                 let sender = Sender { storm: &self.storm, session, holder: &holder, producer };
                 let sent = sender.send(sending, &mut random).await;
@@ -149,11 +150,34 @@ impl Post {
             None => self.ledger().end(&[taken], end),
         }
         match course {
+            Course::Well if self.acknowledges(acknowledges) => {
+                delivery.acknowledge().await?;
+                self.ledger().end(&[taken], End::Settled);
+                Ok(())
+            }
             Course::Well => Ok(()),
             Course::Failing => Err(ListenerError::redeliver("it was to fail")),
             // Without the hook that would print it.
             Course::Panicking => std::panic::resume_unwind(Box::new("it was to panic")),
             Course::DeadLetter => Err(ListenerError::dead_letter("it was to die")),
+        }
+    }
+
+    /// Whether its listener acknowledges by itself: always where the container does not, and where both may, by chance.
+    fn acknowledges(&self, chance: bool) -> bool {
+        match self.plan.acknowledge {
+            Acknowledge::Manual => true,
+            Acknowledge::Client | Acknowledge::Individual => chance,
+            Acknowledge::Auto | Acknowledge::DupsOk | Acknowledge::Transacted => false,
+        }
+    }
+
+    /// What a message comes to that the container has settled. Where that is put off, nobody hears of it.
+    fn settled(&self) -> End {
+        match self.plan.acknowledge {
+            Acknowledge::Auto if self.plan.access.is_optimized => End::Returned,
+            Acknowledge::DupsOk => End::Returned,
+            _ => End::Settled,
         }
     }
 
@@ -194,7 +218,7 @@ impl DeliveryObserver for Post {
         let (ledger, taken) = (self.ledger(), [run.taken]);
         match (end.kind, run.transaction) {
             (EndKind::Settled, Some(transaction)) => ledger.end_transaction(transaction, Fate::Committed),
-            (EndKind::Settled, None) => ledger.end(&taken, End::Settled),
+            (EndKind::Settled, None) => ledger.end(&taken, self.settled()),
             (EndKind::Redelivered, Some(transaction)) => {
                 ledger.end_transaction(transaction, Fate::RolledBack);
             }

@@ -1,23 +1,31 @@
 //! A storm: 64 producers and 64 consumers of mixed modes and transports, among them listener containers, on a broker that is
-//! ended and started again at random, in order and not, while clients are killed and cut off.
+//! ended and started again at random, in order and not, while clients are killed and cut off. They send to queues and to topics
+//! with durable subscriptions, some of which are removed and made again.
 //!
-//! When the time is over, the producers stop, the broker stays, and everything comes to rest. Then is checked:
-//! - every confirmed send was handled, and one that was not confirmed is there once or not at all;
-//! - nothing came back after an acknowledgement that was confirmed, or a commit;
-//! - a commit that was not answered was carried out whole or not at all, and what nobody asked to commit not at all;
+//! When the time is over, the producers stop, the broker stays, and everything comes to rest. Then is checked, for each durable
+//! subscription by itself:
+//! - every confirmed send was handled, on a topic by all subscriptions that were there when it began; and one that was not
+//!   confirmed is there once or not at all, in all of them or in none;
+//! - nothing came back after an acknowledgement that was confirmed, or a commit, or with a subscription that was made again;
+//! - a commit that was not answered was carried out whole or not at all, on queues and topics together, and what nobody asked to
+//!   commit not at all;
 //! - what a consumer gave back came to it first and in the old order, and a queue with one consumer gave it each producer's
 //!   messages in the order of their sends;
-//! - only what was handed over counts as a delivery, and the broker's counts are conserved in each of its lives.
+//! - only what was handed over counts as a delivery, what failed more often than it may is a dead letter and no other message
+//!   is, and the broker's counts are conserved in each of its lives.
 //!
 //! What a receive returned that acknowledges by itself (AUTO, DUPS-OK) is handled when it returns; nobody hears of its
-//! acknowledgement, so it may come back when its client or the broker was lost, and else not.
+//! acknowledgement, and it may have been put off, so it may come back when its client or the broker was lost, and else not. Once
+//! the broker has heard of it, it may come back when the broker did not end in order, and else not.
+//!
+//! The judge itself is tested in `ledger/tests.rs`: it is told what a broker must not do, and has to report it.
 //!
 //! There are two arenas. In [`arena::Process`] the broker is a process of its own, on a disk, killed with `kill -9`, and all
 //! clients come over `tcp:`. In [`arena::Within`] it is in this process, so that half of the clients come over `vm:`, and its
 //! files are recorded, so that the power can be cut.
 //!
 //! `CORRIERE_STORM_SEED` is the seed, which is printed; the same seed makes the same plan, not the same history.
-//! `CORRIERE_STORM_SECONDS` is how long each arena storms, half a minute by default: storms of half a minute, one after the other
+//! `CORRIERE_STORM_SECONDS` is how long each arena storms, 25 seconds by default: storms of so long, one after the other
 //! on the same directory.
 
 #![allow(clippy::unwrap_used, reason = "helpers outside of test functions; a failed one fails its test")]
@@ -41,8 +49,8 @@ use tokio::sync::Mutex;
 use arena::{Arena, Process, Within};
 use corriere_tests::random::{Random, number};
 
-/// How long a storm takes by itself. Both arenas together have a minute.
-const TIME: Duration = Duration::from_secs(30);
+/// How long a storm takes by itself. Both arenas together, with their coming to rest, have a minute.
+const TIME: Duration = Duration::from_secs(25);
 
 /// One arena at a time, so that each has the machine.
 static TURN: Mutex<()> = Mutex::const_new(());

@@ -7,12 +7,9 @@ use corriere::core::{AcknowledgeMode, Connection, DeliveryMode, Error, Message, 
 
 use crate::clients::Role;
 use crate::ledger::{Fate, Holder, Sending, TransactionNumber, lacks_room};
-use crate::plan::ProducerPlan;
+use crate::plan::{ProducerPlan, Target};
 use crate::storm::Storm;
 use corriere_tests::random::Random;
-
-/// With so many messages pending, producers pause.
-const BACKLOG: u64 = 1_500;
 
 #[derive(Debug)]
 pub(crate) struct Producer {
@@ -32,7 +29,7 @@ pub(crate) fn unless_lacking_room(outcome: Result<(), Error>) -> Result<(), Erro
 
 impl Role for Producer {
     async fn work(&mut self, connection: &Connection, holder: &Arc<Holder>) -> Result<(), Error> {
-        let is_transacted = self.plan.other_queue.is_some();
+        let is_transacted = self.plan.other.is_some();
         let mode = if is_transacted { AcknowledgeMode::Transacted } else { AcknowledgeMode::Auto };
         let session = connection.create_session(mode).await?;
         for _ in 0..self.random.between(20, 200) {
@@ -40,8 +37,8 @@ impl Role for Producer {
             if self.is_over() {
                 break;
             }
-            match self.plan.other_queue {
-                None => self.send(&session, holder, self.plan.queue, None).await?,
+            match self.plan.other {
+                None => self.send(&session, holder, self.plan.to, None).await?,
                 Some(other) => self.send_together(&session, holder, other).await?,
             }
         }
@@ -57,36 +54,41 @@ impl Producer {
     async fn pause(&mut self) {
         let pause = Duration::from_millis(self.random.between(1, 60));
         tokio::time::sleep(pause).await;
-        while self.storm.backlog() > BACKLOG && !self.is_over() {
+        while self.is_full() && !self.is_over() {
             tokio::time::sleep(pause).await;
         }
+    }
+
+    fn is_full(&self) -> bool {
+        let other = self.plan.other.is_some_and(|other| self.storm.is_full(other));
+        other || self.storm.is_full(self.plan.to)
     }
 
     async fn send(
         &mut self,
         session: &Session,
         holder: &Arc<Holder>,
-        queue: usize,
+        to: Target,
         transaction: Option<TransactionNumber>,
     ) -> Result<(), Error> {
-        let sending =
-            Sending { queue, is_persistent: self.plan.is_persistent, transaction, is_in_line: true };
+        let is_persistent = self.plan.is_persistent || (transaction.is_some() && self.random.one_in(2));
+        let sending = Sending { to, is_persistent, transaction, is_in_line: true };
         let sender = Sender { storm: &self.storm, session, holder, producer: self.number };
         unless_lacking_room(sender.send(sending, &mut self.random).await)
     }
 
-    /// Some messages to two queues, all of them or none.
+    /// Some messages to two destinations, all of them or none.
     async fn send_together(
         &mut self,
         session: &Session,
         holder: &Arc<Holder>,
-        other: usize,
+        other: Target,
     ) -> Result<(), Error> {
         let ledger = Arc::clone(&self.storm.ledger);
         let transaction = ledger.begin();
         for number in 0..self.random.between(1, 6) {
-            let queue = if number % 2 == 0 { self.plan.queue } else { other };
-            self.send(session, holder, queue, Some(transaction)).await?;
+            let to = if number % 2 == 0 { self.plan.to } else { other };
+            self.send(session, holder, to, Some(transaction)).await?;
         }
         if self.random.one_in(6) {
             session.rollback().await?;
@@ -114,7 +116,7 @@ impl Sender<'_> {
         let message = Message::text(format!("{} {} {}", name.producer, name.number, "x".repeat(size)));
         let mode = if sending.is_persistent { DeliveryMode::Persistent } else { DeliveryMode::NonPersistent };
         let options = SendOptions { delivery_mode: Some(mode), ..SendOptions::default() };
-        let outcome = session.send(storm.queue(sending.queue), &message, &options).await.map(drop);
+        let outcome = session.send(storm.destination(sending.to), &message, &options).await.map(drop);
         if sending.transaction.is_none() {
             storm.ledger.sent(name, outcome.as_ref().copied());
         }

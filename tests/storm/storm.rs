@@ -1,7 +1,7 @@
 //! A storm from its begin until everything has come to rest.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use corriere::containers::ListenerContainer;
@@ -13,8 +13,9 @@ use crate::clients::{Client, Stage, live};
 use crate::consumers::Consumer;
 use crate::containers::{self, Post};
 use crate::ledger::Ledger;
-use crate::plan::Plan;
+use crate::plan::{Access, Plan, Queue, Target};
 use crate::producers::Producer;
+use crate::standing::Standing;
 use corriere_tests::random::Random;
 
 /// Beyond this something hangs.
@@ -23,31 +24,53 @@ const HANG: Duration = Duration::from_secs(120);
 /// How often the broker is asked what is pending.
 const LOOK: Duration = Duration::from_millis(100);
 
+/// With so many messages in a queue, producers pause: they are slower than a broker, and faster than a single consumer whose
+/// every message is synced on a busy disk.
+const FULL: u64 = 150;
+const FULL_WITH_ONE_CONSUMER: u64 = 40;
+
 /// What all who take part share.
 #[derive(Debug)]
 pub(crate) struct Storm {
     pub(crate) ledger: Arc<Ledger>,
-    queues: Vec<Destination>,
+    queues: Vec<Queue>,
+    /// By the numbers of queues that are no subscriptions, and of topics.
+    destinations: Vec<Destination>,
+    topics: Vec<Destination>,
     is_producing: AtomicBool,
     is_consuming: AtomicBool,
-    backlog: AtomicU64,
+    /// By queue, whether it was full when the broker was last asked.
+    is_full: Vec<AtomicBool>,
 }
 
 impl Storm {
     fn new(plan: &Plan) -> Self {
-        let names = plan.queues.iter().map(|queue| Destination::queue(&queue.name).unwrap());
+        let queues = plan.queues.iter().filter(|queue| queue.topic.is_none());
         let producers = plan.producers.len() + plan.consumers.len() + plan.containers.len();
         Self {
             ledger: Arc::new(Ledger::new(plan.queues.clone(), producers)),
-            queues: names.collect(),
+            queues: plan.queues.clone(),
+            destinations: queues.map(|queue| Destination::queue(&queue.name).unwrap()).collect(),
+            topics: plan.topics.iter().map(|name| Destination::topic(name).unwrap()).collect(),
             is_producing: AtomicBool::new(true),
             is_consuming: AtomicBool::new(true),
-            backlog: AtomicU64::new(0),
+            is_full: plan.queues.iter().map(|_| AtomicBool::new(false)).collect(),
         }
     }
 
-    pub(crate) fn queue(&self, number: usize) -> &Destination {
-        &self.queues[number]
+    pub(crate) fn destination(&self, target: Target) -> &Destination {
+        match target {
+            Target::Queue(number) => &self.destinations[number],
+            Target::Topic(number) => &self.topics[number],
+        }
+    }
+
+    /// Where messages of this queue are sent, and its name if it is a durable subscription to that.
+    pub(crate) fn source(&self, queue: usize) -> (&Destination, Option<&str>) {
+        match &self.queues[queue] {
+            Queue { topic: Some(topic), name, .. } => (&self.topics[*topic], Some(name)),
+            Queue { topic: None, .. } => (&self.destinations[queue], None),
+        }
     }
 
     pub(crate) fn is_producing(&self) -> bool {
@@ -58,9 +81,21 @@ impl Storm {
         self.is_consuming.load(Ordering::SeqCst)
     }
 
-    /// How many messages were pending when the broker was last asked.
-    pub(crate) fn backlog(&self) -> u64 {
-        self.backlog.load(Ordering::Relaxed)
+    /// Whether so much waited where this is sent to, when the broker was last asked, that producers pause.
+    pub(crate) fn is_full(&self, target: Target) -> bool {
+        let mut reached = self.queues.iter().zip(&self.is_full).enumerate();
+        reached.any(|(number, (queue, is_full))| {
+            queue.is_reached(number, target) && is_full.load(Ordering::Relaxed)
+        })
+    }
+
+    /// Notes what waits.
+    fn note(&self, standing: &[Standing]) {
+        for (queue, is_full) in self.queues.iter().zip(&self.is_full) {
+            let full = if queue.is_lone { FULL_WITH_ONE_CONSUMER } else { FULL };
+            let pending = standing.iter().find(|one| one.name == queue.name).map_or(0, |one| one.pending);
+            is_full.store(pending > full, Ordering::Relaxed);
+        }
     }
 }
 
@@ -68,6 +103,7 @@ impl Storm {
 pub(crate) async fn rage(arena: &Arc<Arena>, seed: u64, time: Duration) {
     let plan = Plan::new(seed, arena.transports());
     let storm = Arc::new(Storm::new(&plan));
+    subscribe(&storm, arena, &plan).await;
     let (crew, producers, consumers) = Crew::hire(&storm, arena, &plan).await;
     let ends = Instant::now() + time;
     let (restarts, kills, ()) = tokio::join!(
@@ -95,8 +131,25 @@ pub(crate) async fn rage(arena: &Arc<Arena>, seed: u64, time: Duration) {
         violations[..violations.len().min(20)].join("\n\n")
     );
     let summary = storm.ledger.summary();
-    assert!(summary.sent > 0 && summary.settled > 0 && kills > 0, "seed {seed}: it was calm: {summary:?}");
+    let from_subscriptions = summary.of_those_from_subscriptions;
+    let all = [summary.sent, summary.settled, summary.heard, from_subscriptions, kills];
+    assert!(all.iter().all(|count| *count > 0), "seed {seed}: it was calm: {summary:?}");
     println!("seed {seed}: {kills} clients killed, the broker ended {restarts:?}; {summary:?}");
+}
+
+/// Makes the durable subscriptions, before anybody sends.
+async fn subscribe(storm: &Storm, arena: &Arena, plan: &Plan) {
+    let queues = plan.queues.iter().enumerate();
+    for (number, queue) in queues.filter(|(_, queue)| queue.topic.is_some()) {
+        let access = Access::to_subscription(arena.transports()[0], queue);
+        let client = Client::new(arena, "the first".to_owned(), &access, true).await;
+        let connection = in_time("a connection", client.factory().create_connection()).await.unwrap();
+        let session = connection.create_session(AcknowledgeMode::Auto).await.unwrap();
+        let (topic, _) = storm.source(number);
+        session.create_durable_consumer(topic, &queue.name).await.unwrap();
+        storm.ledger.subscribed(number);
+        connection.close().await.unwrap();
+    }
 }
 
 /// All who take part.
@@ -116,7 +169,7 @@ impl Crew {
         let mut number = 0;
         for plan in &plan.producers {
             let who = format!("producer {number} ({plan:?})");
-            let client = Arc::new(Client::new(arena, who, plan.transport, false).await);
+            let client = Arc::new(Client::new(arena, who, &plan.access, false).await);
             let producer =
                 Producer { storm: Arc::clone(storm), number, plan: plan.clone(), random: random() };
             producers.spawn(live(Arc::clone(storm), Arc::clone(&client), random(), producer));
@@ -125,7 +178,7 @@ impl Crew {
         }
         for plan in &plan.consumers {
             let who = format!("consumer {number} ({plan:?})");
-            let client = Arc::new(Client::new(arena, who, plan.transport, plan.is_lone).await);
+            let client = Arc::new(Client::new(arena, who, &plan.access, plan.is_lone).await);
             let consumer =
                 Consumer { storm: Arc::clone(storm), producer: number, plan: plan.clone(), random: random() };
             consumers.spawn(live(Arc::clone(storm), Arc::clone(&client), random(), consumer));
@@ -134,7 +187,7 @@ impl Crew {
         }
         for plan in &plan.containers {
             let who = format!("container {number} ({plan:?})");
-            let client = Client::new(arena, who, plan.transport, false).await;
+            let client = Client::new(arena, who, &plan.access, false).await;
             crew.containers.push(containers::start(storm, &client, plan, number, random()));
             crew.container_clients.push(client);
             number += 1;
@@ -191,11 +244,10 @@ async fn restart(storm: &Storm, arena: &Arena, mut random: Random, ends: Instant
 
 async fn watch(storm: &Storm, arena: &Arena, ends: Instant) {
     while Instant::now() < ends {
-        let pending = arena.standing().await.iter().map(|one| one.pending).sum();
-        storm.backlog.store(pending, Ordering::Relaxed);
+        storm.note(&arena.standing().await);
         tokio::time::sleep(LOOK).await;
     }
-    storm.backlog.store(0, Ordering::Relaxed);
+    storm.note(&[]);
 }
 
 /// Waits until nothing is pending any more but dead letters, and stays so: what a client that is gone had sent may come late.
@@ -226,7 +278,8 @@ fn is_dead_letters(name: &str) -> bool {
 
 /// Takes all dead letters and notes them.
 async fn drain_dead_letters(storm: &Storm, arena: &Arena) {
-    let client = Client::new(arena, "drain".to_owned(), arena.transports()[0], true).await;
+    let access = Access::plain(arena.transports()[0]);
+    let client = Client::new(arena, "the last".to_owned(), &access, true).await;
     let connection = in_time("a connection", client.factory().create_connection()).await.unwrap();
     connection.start().unwrap();
     let session = connection.create_session(AcknowledgeMode::Client).await.unwrap();

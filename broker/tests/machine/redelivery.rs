@@ -78,6 +78,31 @@ fn what_came_back_and_was_not_seen_again_stays_with_its_consumer_through_the_nex
 }
 
 #[test]
+fn what_came_back_and_is_under_way_again_is_not_overtaken_by_what_came_back_with_it() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let credit = Credit::Window { prefetch: 1, extension: None };
+    let consumer = world.consumer_with(connection, &orders, credit, Some(patient()));
+    for sequence in 1..=3 {
+        world.send(connection, message(&orders, sequence));
+    }
+    let take = |world: &mut World| {
+        let one = world.received(consumer).remove(0);
+        world.hand_over(consumer, one.number);
+        (counted(std::slice::from_ref(&one))[0], one.number)
+    };
+    assert_eq!([(); 3].map(|()| take(&mut world).0), [(1, 1), (2, 1), (3, 1)]);
+    world.ack(consumer, 1, 3, failed());
+    world.advance(SECOND);
+    let (first, number) = take(&mut world);
+    assert_eq!(first, (1, 2));
+    assert_eq!(counted(&world.received(consumer)), [(2, 2)], "on its way, and nobody has seen it");
+    world.ack(consumer, number, number, failed());
+    world.advance(SECOND);
+    assert_eq!([(); 3].map(|()| take(&mut world).0), [(1, 3), (2, 2), (3, 2)]);
+}
+
+#[test]
 fn reserved_messages_wait_for_each_other_in_their_order() {
     let mut world = World::new();
     let (connection, orders) = (world.connect(), queue("orders"));

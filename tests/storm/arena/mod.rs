@@ -93,3 +93,24 @@ fn check_conserved(standing: &[Standing], ledger: &Ledger) {
         ));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_are_not_conserved_are_reported() {
+        let ledger = Ledger::new(Vec::new(), 0);
+        let standing = |is_conserved| Standing {
+            name: "orders".to_owned(),
+            pending: 0,
+            is_conserved,
+            counts: "one enqueued".to_owned(),
+        };
+        check_conserved(&[standing(true)], &ledger);
+        assert!(ledger.judge().is_empty());
+        check_conserved(&[standing(false)], &ledger);
+        let violations = ledger.judge();
+        assert_eq!(violations, ["the counts of orders are not conserved in life Some(1): one enqueued"]);
+    }
+}

@@ -100,7 +100,7 @@ impl Program {
 
     fn end(&mut self, ledger: &Ledger) {
         check_conserved(&self.standing(), ledger);
-        ledger.turn();
+        ledger.turn_in_order();
         writeln!(self.questions, "stop").unwrap();
         let status: ExitStatus = self.child.wait().unwrap();
         assert!(status.success(), "{status}\n{}", self.log());

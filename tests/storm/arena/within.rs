@@ -84,7 +84,7 @@ impl Life {
     /// In order; with what the next life finds.
     async fn end(&self, ledger: &Ledger) -> RecordedFiles {
         check_conserved(&standing::of(&self.broker), ledger);
-        ledger.turn();
+        ledger.turn_in_order();
         self.acceptor.stop().await;
         self.stop_broker().await;
         self.files.survive(Survival::OnlySynced)

@@ -1,16 +1,7 @@
 //! What the ledger must say when everything has come to rest.
 
-use std::collections::BTreeMap;
-
-use super::{End, Entry, Fate, Ledger, Name, Sent, State, Transaction, TransactionNumber};
-
-/// What is certain of a send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Certainty {
-    Sent,
-    Perhaps,
-    NotSent,
-}
+use super::state::{Certainty, Enqueued, Entry, State, Transaction};
+use super::{End, Fate, Ledger, Name};
 
 /// What a storm came to.
 #[derive(Debug, Default)]
@@ -24,8 +15,14 @@ pub(crate) struct Summary {
     pub(crate) of_those_carried_out: u64,
     pub(crate) dead_letters: u64,
     pub(crate) handed_over: u64,
-    /// How often what was handed over ended with confirmation.
+    /// How many of those were from durable subscriptions.
+    pub(crate) of_those_from_subscriptions: u64,
+    /// How often what was handed over ended with confirmation, and how often with the broker's having heard of it.
     pub(crate) settled: u64,
+    pub(crate) heard: u64,
+    /// Hand-overs after one that had been acknowledged by itself, which was lost with its client or the broker.
+    pub(crate) unheard: u64,
+    pub(crate) subscriptions_removed: u64,
 }
 
 impl Ledger {
@@ -34,8 +31,7 @@ impl Ledger {
         let mut state = self.state();
         let names: Vec<Name> = state.names().collect();
         for name in names {
-            let entry = &state.messages[name.producer][name.number];
-            if let Some(fault) = self.fault_at_rest(&state, entry) {
+            if let Some(fault) = self.fault_at_rest(&state, state.entry(name)) {
                 self.note(&mut state, name, fault);
             }
         }
@@ -50,8 +46,9 @@ impl Ledger {
     pub(crate) fn unhandled(&self, most: usize) -> Vec<String> {
         let state = self.state();
         let open = state.names().filter(|name| {
-            let entry = &state.messages[name.producer][name.number];
-            state.certainty(entry) == Certainty::Sent && !entry.may_be_handled()
+            let entry = state.entry(*name);
+            state.certainty(entry) == Certainty::Sent
+                && entry.enqueued.iter().any(|enqueued| !enqueued.may_be_handled())
         });
         open.take(most).map(|name| format!("{name}:\n{}", self.history(&state, name))).collect()
     }
@@ -59,17 +56,26 @@ impl Ledger {
     pub(crate) fn summary(&self) -> Summary {
         let state = self.state();
         let mut summary = Summary::default();
-        for name in state.names() {
-            let entry = &state.messages[name.producer][name.number];
+        for entry in state.messages.iter().flatten() {
             *match state.certainty(entry) {
                 Certainty::Sent => &mut summary.sent,
                 Certainty::Perhaps => &mut summary.in_doubt,
                 Certainty::NotSent => &mut summary.not_sent,
             } += 1;
-            summary.dead_letters += u64::from(entry.dead_letters);
-            summary.handed_over += entry.taken.len() as u64;
-            summary.settled += entry.taken.iter().filter(|taken| taken.end == End::Settled).count() as u64;
+            summary.dead_letters += entry.dead_letters as u64;
+            for Enqueued { queue, taken } in &entry.enqueued {
+                let handed_over = taken.len() as u64;
+                summary.handed_over += handed_over;
+                summary.of_those_from_subscriptions +=
+                    if self.queues[*queue].topic.is_some() { handed_over } else { 0 };
+                let ended = |end| taken.iter().filter(|taken| taken.end == end).count() as u64;
+                summary.settled += ended(End::Settled);
+                summary.heard += ended(End::Heard);
+                let came_again = taken.windows(2).filter(|two| two[0].end == End::Returned);
+                summary.unheard += came_again.count() as u64;
+            }
         }
+        summary.subscriptions_removed = state.subscribed.iter().map(|one| one.removals).sum();
         let in_doubt = state.transactions.iter().filter(|transaction| transaction.fate == Fate::InDoubt);
         for transaction in in_doubt {
             summary.commits_in_doubt += 1;
@@ -79,29 +85,36 @@ impl Ledger {
     }
 
     fn fault_at_rest(&self, state: &State, entry: &Entry) -> Option<&'static str> {
-        let was_there = !entry.taken.is_empty() || entry.dead_letters > 0;
+        let was_had = entry.enqueued.iter().any(|enqueued| !enqueued.taken.is_empty());
         match state.certainty(entry) {
-            Certainty::NotSent if was_there => return Some("is there, although its send did not take place"),
+            Certainty::NotSent if was_had || entry.dead_letters > 0 => {
+                return Some("is there, although its send did not take place");
+            }
             Certainty::NotSent => return None,
-            Certainty::Perhaps if !was_there => return None,
+            // What was there in one subscription was in all of them.
+            Certainty::Perhaps if !entry.is_there() => return None,
             Certainty::Perhaps | Certainty::Sent => {}
         }
-        if entry.dead_letters > 1 {
-            return Some("is more than once among the dead letters");
-        }
-        let has_end = |end| entry.taken.iter().any(|taken| taken.end == end);
-        if entry.dead_letters == 1 && !has_end(End::DeadLettered) && !has_end(End::DeadLettering) {
-            return Some("is among the dead letters although nobody sent it there");
+        let may_be_dead =
+            |enqueued: &Enqueued| enqueued.may_be_dead(self.queues[enqueued.queue].maximum_redeliveries);
+        if entry.dead_letters > entry.enqueued.iter().filter(|enqueued| may_be_dead(enqueued)).count() {
+            return Some("is among the dead letters more often than anybody sent it there");
         }
         // Without a store it lives as long as the broker, and on the wire as long as the connection.
         let may_vanish = self.life() != Some(entry.sender.life) || entry.sender.is_lost();
         if may_vanish && !entry.is_persistent {
             return None;
         }
-        if entry.dead_letters == 0 && has_end(End::DeadLettered) && entry.is_persistent {
+        let dead = entry.enqueued.iter().filter(|enqueued| enqueued.is_dead()).count();
+        if entry.dead_letters < dead && entry.is_persistent {
             return Some("is missing among the dead letters");
         }
-        (!entry.may_be_handled()).then_some("is lost: nobody handled it, and it is nowhere")
+        let owed = entry.enqueued.iter().filter(|enqueued| state.is_owed(entry, enqueued.queue));
+        let unhandled: Vec<&Enqueued> = owed.filter(|enqueued| !enqueued.may_be_handled()).collect();
+        // What is not persistent leaves no dead letter.
+        let is_lost = entry.is_persistent && unhandled.len() > entry.dead_letters
+            || unhandled.iter().any(|enqueued| !may_be_dead(enqueued));
+        is_lost.then_some("is lost: nobody handled it, and it is nowhere")
     }
 
     /// A commit that was not answered was carried out whole or not at all.
@@ -125,34 +138,6 @@ impl Ledger {
         );
         state.violations.push(text);
     }
-
-    /// Decision 5: a queue with one consumer gives it each producer's messages in the order of their sends, each at its
-    /// first delivery; what comes again is elsewhere.
-    fn judge_order(&self, state: &mut State) {
-        let mut last = BTreeMap::<(usize, usize), (u64, Name)>::new();
-        let mut faults = Vec::new();
-        for name in state.names() {
-            let entry = &state.messages[name.producer][name.number];
-            // A send that was not answered has no place that anybody could know, and what a client took that was parted from the
-            // broker by then is no delivery of the broker's that others could be held against.
-            let Some(first) = entry.taken.first().filter(|first| !first.is_void) else { continue };
-            if !self.queues[entry.queue].is_lone || !state.has_place(name) {
-                continue;
-            }
-            match last.get(&(entry.queue, name.producer)) {
-                Some((before, earlier)) if first.at < *before => faults.push((*earlier, name)),
-                _ => drop(last.insert((entry.queue, name.producer), (first.at, name))),
-            }
-        }
-        for (earlier, later) in faults {
-            let text = format!(
-                "{later} overtook {earlier} on a queue with one consumer:\n{}\n{}",
-                self.history(state, later),
-                self.history(state, earlier)
-            );
-            state.violations.push(text);
-        }
-    }
 }
 
 /// What shows that a transaction was carried out, and what that it was not.
@@ -163,39 +148,25 @@ struct Signs {
 }
 
 impl State {
-    fn names(&self) -> impl Iterator<Item = Name> {
-        let each = self.messages.iter().enumerate();
-        each.flat_map(|(producer, messages)| (0..messages.len()).map(move |number| Name { producer, number }))
-    }
-
-    fn certainty(&self, entry: &Entry) -> Certainty {
-        match entry.sent {
-            Sent::Confirmed => Certainty::Sent,
-            Sent::Unanswered => Certainty::Perhaps,
-            Sent::Refused => Certainty::NotSent,
-            Sent::Within(TransactionNumber(number)) => match self.transactions[number].fate {
-                Fate::Committed => Certainty::Sent,
-                Fate::InDoubt => Certainty::Perhaps,
-                Fate::Open | Fate::RolledBack => Certainty::NotSent,
-            },
-        }
-    }
-
-    /// Only by persistent messages, as the others vanish by themselves.
     fn signs(&self, transaction: &Transaction) -> Signs {
         let mut signs = Signs::default();
         for name in &transaction.sends {
-            let entry = &self.messages[name.producer][name.number];
-            let is_there = !entry.taken.is_empty() || entry.dead_letters > 0;
-            if is_there { &mut signs.carried_out } else { &mut signs.not_carried_out }.push(*name);
+            let entry = self.entry(*name);
+            if entry.is_there() {
+                signs.carried_out.push(*name);
+            } else if self.is_sign_of_absence(entry) {
+                signs.not_carried_out.push(*name);
+            }
         }
         for taken in &transaction.taken {
             let name = taken.name;
-            let entry = &self.messages[name.producer][name.number];
-            if taken.is_void || !entry.is_persistent {
+            let entry = self.entry(name);
+            let Some(enqueued) = entry.enqueued.get(taken.enqueued) else { continue };
+            // What is not persistent vanishes by itself, and what is in a subscription with that.
+            if taken.is_void || !entry.is_persistent || !self.is_owed(entry, enqueued.queue) {
                 continue;
             }
-            let later = &entry.taken[taken.index + 1..];
+            let later = &enqueued.taken[taken.index + 1..];
             if later.iter().any(|later| !later.is_void) {
                 signs.not_carried_out.push(name);
             } else if later.is_empty() && entry.dead_letters == 0 {
@@ -204,13 +175,13 @@ impl State {
         }
         signs
     }
-}
 
-impl Entry {
-    /// Whether somebody handled it, for all that is known.
-    fn may_be_handled(&self) -> bool {
-        let last = self.taken.iter().rposition(|taken| !taken.is_void).unwrap_or_default();
-        let may_be = |end| matches!(end, End::Settled | End::Settling | End::Returned);
-        self.dead_letters > 0 || self.taken.iter().skip(last).any(|taken| may_be(taken.end))
+    /// Whether it shows something that a message was nowhere. What is not persistent vanishes by itself; and where somebody had it who
+    /// was parted from the broker, it may have been handled.
+    fn is_sign_of_absence(&self, entry: &Entry) -> bool {
+        let is_owed = |enqueued: &Enqueued| self.is_owed(entry, enqueued.queue);
+        entry.is_persistent
+            && entry.enqueued.iter().all(|enqueued| enqueued.taken.is_empty())
+            && entry.enqueued.iter().any(is_owed)
     }
 }

@@ -1,9 +1,13 @@
-//! What the test did with each message and what it was told of it, as it happened. [`judging`] says at the end what of that
-//! cannot be; what contradicts a promise at the moment it happens is noted here at once.
+//! What the test did with each message and what it was told of it, as it happened. [`judging`] and [`order`] say at the end what of
+//! that cannot be; what contradicts a promise at the moment it happens is noted here at once.
 
 mod describing;
 mod holder;
 mod judging;
+mod order;
+mod state;
+#[cfg(test)]
+mod tests;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +16,8 @@ use corriere::core::{Error, Message};
 
 pub(crate) use holder::Holder;
 
-use crate::plan::Queue;
+use crate::plan::{Queue, Target};
+use state::{Enqueued, Entry, HandOver, Sent, State, Subscribed, Transaction};
 
 /// A message: who sent it and its number there. Its text begins with both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,10 +43,13 @@ pub(crate) struct TransactionNumber(usize);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Taken {
     pub(crate) name: Name,
-    /// Which of the times.
+    /// From which of the queues that it went to, and which of the times.
+    enqueued: usize,
     index: usize,
     /// Whether client and broker had been parted by then, so that it says nothing of the broker.
     pub(crate) is_void: bool,
+    /// Whether its queue redelivers it no more if this fails.
+    pub(crate) is_last: bool,
 }
 
 /// What became of a message that was handed over.
@@ -49,8 +57,10 @@ pub(crate) struct Taken {
 pub(crate) enum End {
     /// Nothing yet.
     Held,
-    /// A receive that acknowledges by itself has returned it. Of that acknowledgement nothing is heard.
+    /// A receive that acknowledges by itself has returned it. Of that acknowledgement nothing is heard, and it may have been put off.
     Returned,
+    /// As before, and the broker has heard of it in this life.
+    Heard,
     /// Its client wants it delivered again.
     GivenBack,
     /// The broker was told that it is handled, and did not confirm that yet.
@@ -70,17 +80,6 @@ impl End {
     }
 }
 
-/// What is known of a send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sent {
-    /// The broker did not answer, so the message may be there.
-    Unanswered,
-    Confirmed,
-    Refused,
-    /// As the transaction.
-    Within(TransactionNumber),
-}
-
 /// How a transaction stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
@@ -92,55 +91,14 @@ pub(crate) enum Fate {
     RolledBack,
 }
 
-#[derive(Debug)]
-struct Transaction {
-    fate: Fate,
-    sends: Vec<Name>,
-    taken: Vec<Taken>,
-}
-
-#[derive(Debug)]
-struct HandOver {
-    holder: Arc<Holder>,
-    count: u32,
-    is_void: bool,
-    end: End,
-    transaction: Option<TransactionNumber>,
-    /// Which event of the ledger it was, and which its end.
-    at: u64,
-    ended_at: u64,
-}
-
-#[derive(Debug)]
-struct Entry {
-    queue: usize,
-    is_persistent: bool,
-    is_in_line: bool,
-    sent: Sent,
-    sender: Arc<Holder>,
-    at: u64,
-    taken: Vec<HandOver>,
-    /// How often it was among the dead letters.
-    dead_letters: u32,
-}
-
 /// What will be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sending {
-    pub(crate) queue: usize,
+    pub(crate) to: Target,
     pub(crate) is_persistent: bool,
     pub(crate) transaction: Option<TransactionNumber>,
     /// Whether its producer sends one message after the other, so that they have an order.
     pub(crate) is_in_line: bool,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// By producer and number.
-    messages: Vec<Vec<Entry>>,
-    transactions: Vec<Transaction>,
-    violations: Vec<String>,
-    events: u64,
 }
 
 /// All messages of a storm.
@@ -154,7 +112,7 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     pub(crate) fn new(queues: Vec<Queue>, producers: usize) -> Self {
-        let state = State { messages: (0..producers).map(|_| Vec::new()).collect(), ..State::default() };
+        let state = State::new(&queues, producers);
         Self { queues, life: AtomicU64::new(2), state: Mutex::new(state) }
     }
 
@@ -167,6 +125,12 @@ impl Ledger {
     /// To be called before a life of the broker ends, however it does, and once the next has begun.
     pub(crate) fn turn(&self) {
         self.life.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// To be called instead before a life ends in order, so that all is kept that the broker has heard of.
+    pub(crate) fn turn_in_order(&self) {
+        self.state().orderly.extend(self.life());
+        self.turn();
     }
 
     /// Whether its client and the broker have to do with each other still.
@@ -186,9 +150,33 @@ impl Ledger {
         state.violations.push(text);
     }
 
+    /// The broker has confirmed that a durable subscription is there: it gets all that is sent from now on.
+    pub(crate) fn subscribed(&self, queue: usize) {
+        let mut state = self.state();
+        let now = state.next_event();
+        state.subscribed[queue].owed_from.get_or_insert(now);
+    }
+
+    /// A durable subscription is about to be removed with all that waits in it.
+    pub(crate) fn unsubscribing(&self, queue: usize) {
+        let mut state = self.state();
+        let now = state.next_event();
+        state.subscribed[queue] = Subscribed { owed_from: None, removing_at: now, ..state.subscribed[queue] };
+    }
+
+    /// The broker has confirmed that a durable subscription is removed.
+    pub(crate) fn unsubscribed(&self, queue: usize) {
+        let subscribed = &mut self.state().subscribed[queue];
+        subscribed.removed_at = subscribed.removing_at;
+        subscribed.removals += 1;
+    }
+
     /// A message of this producer's is about to be sent.
     pub(crate) fn sending(&self, producer: usize, sender: &Arc<Holder>, sending: Sending) -> Name {
-        let Sending { queue, is_persistent, transaction, is_in_line } = sending;
+        let Sending { to, is_persistent, transaction, is_in_line } = sending;
+        let each = self.queues.iter().enumerate();
+        let reached = each.filter(|(number, queue)| queue.is_reached(*number, to));
+        let enqueued = reached.map(|(queue, _)| Enqueued { queue, taken: Vec::new() }).collect();
         let mut state = self.state();
         let at = state.next_event();
         let sent = transaction.map_or(Sent::Unanswered, Sent::Within);
@@ -196,13 +184,14 @@ impl Ledger {
         let name = Name { producer, number: messages.len() };
         let sender = Arc::clone(sender);
         messages.push(Entry {
-            queue,
+            to,
             is_persistent,
             is_in_line,
             sent,
             sender,
             at,
-            taken: Vec::new(),
+            answered_at: at,
+            enqueued,
             dead_letters: 0,
         });
         if let Some(TransactionNumber(number)) = transaction {
@@ -214,32 +203,50 @@ impl Ledger {
     /// What a send outside of a transaction came to.
     pub(crate) fn sent(&self, name: Name, outcome: Result<(), &Error>) {
         let mut state = self.state();
-        state.entry(name).sent = match outcome {
+        let now = state.next_event();
+        let entry = state.entry_mut(name);
+        entry.answered_at = now;
+        entry.sent = match outcome {
             Ok(()) => Sent::Confirmed,
             Err(error) if lacks_room(error) => Sent::Refused,
             Err(_) => Sent::Unanswered,
         };
     }
 
-    /// A message was handed to a client.
+    /// A message was handed to a client from this queue.
     pub(crate) fn handed_over(
         &self,
         holder: &Arc<Holder>,
+        queue: usize,
         message: &Message,
         end: End,
         transaction: Option<TransactionNumber>,
     ) -> Taken {
-        let name = Name::of(message);
+        let (name, count) = (Name::of(message), message.headers().delivery_count);
+        let limit = self.queues[queue].maximum_redeliveries;
         let mut state = self.state();
         let at = state.next_event();
         let is_void = !self.is_connected(holder);
-        let count = message.headers().delivery_count;
-        let entry = state.entry(name);
-        let fault = if is_void { None } else { entry.fault_of_coming(holder, count) };
-        let index = entry.taken.len();
+        let all = &state.entry(name).enqueued;
+        let Some(number) = all.iter().position(|enqueued| enqueued.queue == queue) else {
+            let text = format!("{name} came from {}, where it was not sent", self.queues[queue].name);
+            state.violations.push(text);
+            return Taken { name, enqueued: 0, index: 0, is_void: true, is_last: false };
+        };
+        let fault = match limit {
+            _ if is_void => None,
+            _ if state.is_removed(name, queue) => {
+                Some("came back from a subscription that was removed with it")
+            }
+            Some(limit) if count > limit + 1 => Some("was redelivered more often than its queue allows"),
+            _ => all[number].fault_of_coming(holder, count, &state.orderly),
+        };
+        let enqueued = &mut state.entry_mut(name).enqueued[number];
+        let index = enqueued.taken.len();
         let holder = Arc::clone(holder);
-        entry.taken.push(HandOver { holder, count, is_void, end, transaction, at, ended_at: at });
-        let taken = Taken { name, index, is_void };
+        enqueued.taken.push(HandOver { holder, count, is_void, end, transaction, at, ended_at: at });
+        let is_last = limit.is_some_and(|limit| count > limit);
+        let taken = Taken { name, enqueued: number, index, is_void, is_last };
         if let Some(TransactionNumber(number)) = transaction {
             state.transactions[number].taken.push(taken);
         }
@@ -257,12 +264,21 @@ impl Ledger {
         }
     }
 
-    fn end_one(&self, state: &mut State, Taken { name, index, .. }: Taken, end: End) {
+    /// The broker has confirmed that messages were given back, and counts that: those that it redelivers no more are dead letters.
+    pub(crate) fn given_back(&self, all: &[Taken]) {
+        let mut state = self.state();
+        for taken in all.iter().filter(|taken| taken.is_last) {
+            self.end_one(&mut state, *taken, End::DeadLettered);
+        }
+    }
+
+    fn end_one(&self, state: &mut State, Taken { name, enqueued, index, .. }: Taken, end: End) {
         let now = state.next_event();
-        let entry = state.entry(name);
-        (entry.taken[index].end, entry.taken[index].ended_at) = (end, now);
+        let Some(enqueued) = state.entry_mut(name).enqueued.get_mut(enqueued) else { return };
+        let Some(taken) = enqueued.taken.get_mut(index) else { return };
+        (taken.end, taken.ended_at) = (end, now);
         // What comes later is noted when it comes.
-        if end.is_final() && entry.taken[index + 1..].iter().any(|later| !later.is_void) {
+        if end.is_final() && enqueued.taken[index + 1..].iter().any(|later| !later.is_void) {
             self.note(state, name, "was handed over again before its end was confirmed");
         }
     }
@@ -270,28 +286,31 @@ impl Ledger {
     /// A transaction begins.
     pub(crate) fn begin(&self) -> TransactionNumber {
         let mut state = self.state();
-        state.transactions.push(Transaction { fate: Fate::Open, sends: Vec::new(), taken: Vec::new() });
+        let (sends, taken) = (Vec::new(), Vec::new());
+        state.transactions.push(Transaction { fate: Fate::Open, sends, taken, ended_at: 0 });
         TransactionNumber(state.transactions.len() - 1)
     }
 
     /// What becomes of a transaction, and with it of all that was received in it.
     pub(crate) fn end_transaction(&self, TransactionNumber(number): TransactionNumber, fate: Fate) {
         let mut state = self.state();
-        state.transactions[number].fate = fate;
+        let now = state.next_event();
+        let transaction = &mut state.transactions[number];
+        (transaction.fate, transaction.ended_at) = (fate, now);
         let end = match fate {
             Fate::Open => End::Held,
             Fate::InDoubt => End::Settling,
             Fate::Committed => End::Settled,
             Fate::RolledBack => End::GivenBack,
         };
-        for taken in state.transactions[number].taken.clone() {
+        for taken in transaction.taken.clone() {
             self.end_one(&mut state, taken, end);
         }
     }
 
     /// A message was found among the dead letters.
     pub(crate) fn found_dead(&self, message: &Message) {
-        self.state().entry(Name::of(message)).dead_letters += 1;
+        self.state().entry_mut(Name::of(message)).dead_letters += 1;
     }
 
     /// Whether a message has its place among those of its producer for certain.
@@ -306,53 +325,6 @@ impl Ledger {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
-    fn next_event(&mut self) -> u64 {
-        self.events += 1;
-        self.events
-    }
-
-    /// Over `tcp:` the send of a message that is not persistent is confirmed when it is written, so that it may arrive when its
-    /// client is gone and there again.
-    fn has_place(&self, Name { producer, number }: Name) -> bool {
-        let entry = &self.messages[producer][number];
-        let is_certain = match entry.sent {
-            Sent::Within(TransactionNumber(number)) => self.transactions[number].fate == Fate::Committed,
-            sent => sent == Sent::Confirmed && (entry.is_persistent || !entry.sender.is_lost()),
-        };
-        entry.is_in_line && is_certain
-    }
-
-    fn entry(&mut self, Name { producer, number }: Name) -> &mut Entry {
-        &mut self.messages[producer][number]
-    }
-}
-
-impl Entry {
-    /// What is wrong with its coming to this client now.
-    fn fault_of_coming(&self, holder: &Arc<Holder>, count: u32) -> Option<&'static str> {
-        if self.taken.iter().any(|taken| taken.end.is_final()) {
-            return Some("came back after its end was confirmed");
-        }
-        if count as usize > 1 + self.taken.len() {
-            return Some("counts more deliveries than there were");
-        }
-        let last = self.taken.iter().rfind(|taken| !taken.is_void)?;
-        let same_life = last.holder.life == holder.life;
-        match last.end {
-            End::Returned if same_life && !last.holder.is_lost() => {
-                Some("came back although the client that received it was not lost")
-            }
-            End::Held if same_life && last.holder.is_good() => Some(if Arc::ptr_eq(&last.holder, holder) {
-                "came to its client a second time although it was not given back"
-            } else {
-                "is with two clients at once"
-            }),
-            _ => None,
-        }
     }
 }
 
