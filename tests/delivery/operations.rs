@@ -111,6 +111,13 @@ pub(crate) enum Operation {
         subscription: Pick,
         window: Window,
     },
+    /// An operator does something with every so many-th message of a queue.
+    Manage {
+        place: Place,
+        deed: Deed,
+        to: Place,
+        every: u8,
+    },
     /// By an operator, for those who left theirs to the broker.
     SetPrefetch {
         place: Place,
@@ -208,6 +215,15 @@ pub(crate) enum Operation {
     ListPrepared {
         connection: Pick,
     },
+}
+
+/// What an operator does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Deed {
+    Purge,
+    Retry,
+    Move,
+    Copy,
 }
 
 /// How much is under way to a consumer: the prefetch, and by how much at most it widens with what the application has.
@@ -372,7 +388,7 @@ fn operation() -> impl Strategy<Value = Operation> {
                 session, place, priority, persistent, size, live, transacted
             }
         ),
-        12 => (pick(), 1..4_u8).prop_map(|(subscription, count)| O::HandOver { subscription, count }),
+        16 => (pick(), 1..6_u8).prop_map(|(subscription, count)| O::HandOver { subscription, count }),
         40 => (pick(), 0..3_u8, 1..5_u8, word(), sometimes()).prop_map(
             |(subscription, skip, count, word, transacted)| O::Acknowledge {
                 subscription, skip, count, word, transacted
@@ -382,6 +398,9 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => pick().prop_map(|subscription| O::Drain { subscription }),
         3 => (pick(), window()).prop_map(|(subscription, window)| O::ChangeWindow { subscription, window }),
         2 => (place(), 0..5_u8).prop_map(|(place, prefetch)| O::SetPrefetch { place, prefetch }),
+        4 => (managed_place(), deed(), place(), 1..4_u8).prop_map(
+            |(place, deed, to, every)| O::Manage { place, deed, to, every }
+        ),
         2 => (pick(), misuse()).prop_map(|(session, misuse)| O::Misuse { session, misuse }),
         6 => pick().prop_map(|session| O::Commit { session }),
         5 => pick().prop_map(|session| O::Rollback { session }),
@@ -403,8 +422,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         ),
         4 => (pick(), sometimes()).prop_map(|(session, transacted)| O::Resend { session, transacted }),
         8 => pick().prop_map(|session| O::BeginDistributed { session }),
-        12 => (pick(), any::<bool>()).prop_map(|(session, ends_first)| O::Prepare { session, ends_first }),
-        4 => (pick(), pick(), any::<bool>()).prop_map(
+        16 => (pick(), any::<bool>()).prop_map(|(session, ends_first)| O::Prepare { session, ends_first }),
+        2 => (pick(), pick(), any::<bool>()).prop_map(
             |(connection, transaction, commits)| O::EndPrepared { connection, transaction, commits }
         ),
         4 => (pick(), sometimes()).prop_map(|(connection, is_topic)| O::CreateTemporary { connection, is_topic }),
@@ -436,6 +455,19 @@ fn place() -> impl Strategy<Value = Place> {
     ]
 }
 
+fn managed_place() -> impl Strategy<Value = Place> {
+    prop_oneof![2 => place(), 1 => Just(Place::DeadLetters)]
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![
+        1 => Just(Deed::Purge),
+        3 => Just(Deed::Retry),
+        3 => Just(Deed::Move),
+        2 => Just(Deed::Copy),
+    ]
+}
+
 fn send_place() -> impl Strategy<Value = Place> {
     prop_oneof![
         4 => Just(Place::A),
@@ -453,7 +485,7 @@ fn credit() -> impl Strategy<Value = Credit> {
 }
 
 fn window() -> impl Strategy<Value = Window> {
-    (1..6_u32, prop_oneof![Just(None), (0..4_u32).prop_map(Some)])
+    (prop_oneof![2 => 1..3_u32, 1 => 3..6_u32], prop_oneof![1 => Just(None), 2 => (0..3_u32).prop_map(Some)])
         .prop_map(|(prefetch, extension)| Window(prefetch, extension))
 }
 

@@ -14,7 +14,6 @@ mod durable_moves;
 mod expiry;
 mod grouping;
 mod management;
-mod management_histories;
 mod memory;
 mod messages;
 mod policies;
