@@ -17,8 +17,9 @@ use proptest::bool::weighted;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-use crate::operations::{self, Deed, Operation, Pick, Place, Window, Word};
+use crate::operations::{Deed, Operation, Pick, Place, Window, Word};
 use crate::reach::Reach;
+use crate::strategies;
 use crate::world::{Letter, SessionKey, Wishes, World, conversion, failure, queue, resource};
 
 const DEFAULT_SEED: u64 = 1;
@@ -56,7 +57,7 @@ fn play_one(seed: u64, case: u64, reach: &RefCell<Reach>) {
     bytes[8..16].copy_from_slice(&case.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let outcome = TestRunner::new_with_rng(config, rng).run(
-        &(operations::settings(), any::<bool>(), operations::history(), weighted(0.75)),
+        &(strategies::settings(), any::<bool>(), strategies::history(), weighted(0.75)),
         |(settings, can_load, history, priorities)| {
             let settings = Settings { priorities, ..settings };
             let mut world = World::with(settings, can_load);

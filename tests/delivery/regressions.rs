@@ -228,3 +228,22 @@ fn a_temporary_queue_is_deleted_without_waiting_for_a_commit_that_waited_to_send
     ];
     assert_keeps_the_rules(small_memory(), &history);
 }
+
+#[test]
+fn a_consumer_that_gets_again_at_once_what_it_gave_back_is_told_of_its_next_stall() {
+    let credit = Credit::Window { prefetch: 1, extension: Some(1) };
+    let (session, place, policy) = (FIRST, Place::A, Policy::Once);
+    let hand_over = || Operation::HandOver { subscription: FIRST, count: 1 };
+    let (subscription, word) = (FIRST, Word::Redelivered);
+    let history = [
+        Operation::Subscribe { session, place, credit, is_default: false, policy, no_local: false },
+        send(false, 10, false),
+        send(false, 10, false),
+        send(false, 10, false),
+        hand_over(),
+        hand_over(),
+        Operation::Acknowledge { subscription, skip: 1, count: 1, word, transacted: false },
+        hand_over(),
+    ];
+    assert_keeps_the_rules(Settings::default(), &history);
+}

@@ -80,7 +80,7 @@ impl Model {
     }
 
     fn manage_one(&mut self, ticket: Ticket, action: &Action, index: usize, message: &Message) {
-        let (place, to) = match action {
+        let (deed, to) = match action {
             Action::Purge => {
                 let entry = self.entries.remove(index);
                 self.count(entry.place.destination()).purged += 1;
@@ -102,7 +102,7 @@ impl Model {
                 brought.properties_mut_unchecked().remove(name);
             }
         }
-        self.managed[place] += 1;
+        self.managed[deed] += 1;
         if !matches!(action, Action::Copy(_)) {
             let was = self.entries.remove(index);
             self.count(was.place.destination()).moved_out += 1;
