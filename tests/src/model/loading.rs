@@ -18,7 +18,7 @@ impl Model {
             if !self.can_load {
                 violation!("{stored:?} is read back although every body is here");
             }
-            if self.loading.contains(stored) {
+            if self.loading.contains(stored) && !self.turned_back.contains(stored) {
                 violation!("{stored:?} is read back twice at once");
             }
             if !self.durable.has(*stored) {
@@ -41,6 +41,10 @@ impl Model {
     /// Bodies have come, or cannot come.
     pub(super) fn loaded(&mut self, messages: &[(StoredId, Result<Arc<Message>, StoreError>)]) {
         for (stored, outcome) in messages {
+            if !self.loading.contains(stored) {
+                // It has come already.
+                continue;
+            }
             self.loading.retain(|loading| loading != stored);
             let Some(index) = self.entries.iter().position(|entry| entry.stored == Some(*stored)) else {
                 continue;

@@ -187,6 +187,7 @@ impl Model {
             return;
         }
         self.count(&source).moved_out -= 1;
+        self.turned_back.extend(was.stored);
         let is_there = |key| self.subscription(&key).is_some_and(|it| it.is_open && it.place == was.place);
         was.reserved_for = was.reserved_for.filter(|key| is_there(*key));
         self.entries.push(*was);

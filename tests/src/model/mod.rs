@@ -109,6 +109,8 @@ pub struct Model {
     /// Whether bodies may be with the store only.
     can_load: bool,
     loading: Vec<StoredId>,
+    /// What was moved in vain: nobody waited for its body meanwhile, so that it may be asked for again before it has come.
+    turned_back: Vec<StoredId>,
     /// Whether sends wait for room in the store.
     store_is_full: bool,
     /// Whether the store has said that there is room again.
@@ -180,6 +182,7 @@ impl Model {
             durable: Durable::default(),
             can_load,
             loading: Vec::new(),
+            turned_back: Vec::new(),
             store_is_full: false,
             room_is_back: false,
             takes_sends: false,
