@@ -349,6 +349,12 @@ impl Kept {
         }
     }
 
+    /// Whether an operation makes another subscription of a name that is there.
+    pub(crate) fn is_made_anew_by(&self, operation: &StoreOperation) -> bool {
+        matches!(operation, StoreOperation::CreateSubscription { subscription, .. }
+            if self.subscriptions.iter().any(|kept| kept.name == *subscription))
+    }
+
     /// A process ended with this attempt noted.
     pub(crate) fn attempt(&mut self, stored: StoredId, delivery: u32) {
         for message in self.messages_mut().filter(|message| message.stored == stored) {

@@ -127,13 +127,13 @@ impl World {
     ) -> Judgement {
         let from = Origin::place(from.clone());
         let ticket = self.ticket();
-        self.consume(session, from, ticket, prefetch, policy)
+        self.consume(session, (from, false), ticket, prefetch, policy)
     }
 
     fn consume(
         &mut self,
         session: usize,
-        from: Origin,
+        (from, no_local): (Origin, bool),
         ticket: Ticket,
         prefetch: u32,
         policy: &RedeliveryPolicy,
@@ -160,7 +160,7 @@ impl World {
             destination,
             credit: Credit::Window { prefetch, extension: None },
             selector: None,
-            no_local: false,
+            no_local,
             is_default_credit: false,
             durable_name,
             redelivery: Some(policy.clone().into()),
@@ -242,7 +242,7 @@ impl World {
         let message = Arc::new(message);
         let ticket = self.ticket();
         let name = transaction.as_ref().map(|transaction| self.name(connection, transaction));
-        self.ledger.sent(ticket, &message, name.as_ref());
+        self.ledger.sent(ticket, &message, name.as_ref(), self.clients.client_id(connection));
         let send = SendMessage { producer, message, transaction, deadline: None };
         self.submit(connection, ticket, Command::Send(send))
     }

@@ -100,7 +100,7 @@ fn take_all(world: &mut World) -> Judgement {
     world.open_session(other, Work::Alone)?;
     for name in subscriptions.keys() {
         let session = world.session_for(name).expect("one of the two first connections");
-        world.consume_from(session, name.clone(), 7, &forever)?;
+        world.consume_from(session, name.clone(), None, 7, &forever)?;
     }
     let mut copies: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     let mut taken: BTreeMap<(MessageId, bool), u64> = BTreeMap::new();

@@ -13,6 +13,7 @@ pub(crate) enum Place {
     A,
     B,
     Topic,
+    OtherTopic,
     /// The dead letters of queue A or B.
     DeadA,
     DeadB,
@@ -52,10 +53,12 @@ pub(crate) enum Action {
         delay: u16,
         non_blocking: bool,
     },
-    /// Consumes from the topic by one of two durable subscriptions of the connection's client.
+    /// Consumes by one of two durable subscriptions of the connection's client.
     SubscribeDurably {
         session: Pick,
         name: u8,
+        /// Its topic, and whether it leaves out what its own client sends; nothing for what it is already.
+        kind: Option<(Place, bool)>,
         prefetch: u8,
         maximum_redeliveries: u8,
     },
@@ -136,24 +139,41 @@ pub(crate) fn history(seed: u64, length: usize) -> Vec<Action> {
         Action::OpenSession { connection: Pick(1), work: Work::Distributed },
         Action::OpenSession { connection: Pick(1), work: Work::Alone },
     ];
-    for (session, place) in [(0, Place::A), (1, Place::B), (2, Place::A), (2, Place::B)] {
+    let (priority, persistent, size, live) = (4, true, 100, None);
+    let send = |session, place| Action::Send { session, place, priority, persistent, size, live };
+    // A dead letter, a durable subscription that is made anew and leaves out what its own client sends, and a message that stays in
+    // somebody's hands.
+    let (session, name, prefetch, maximum_redeliveries) = (Pick(0), 1, 5, 6);
+    let durably = |kind| Action::SubscribeDurably { session, name, kind, prefetch, maximum_redeliveries };
+    actions.extend([
+        subscribe(&mut random, Pick(2), Place::A),
+        send(Pick(2), Place::A),
+        durably(None),
+        Action::Write,
+        Action::HandOver { consumer: Pick(0), count: 1 },
+        Action::Condemn { consumer: Pick(0) },
+        Action::CloseConsumer { consumer: Pick(1) },
+        durably(Some((Place::Topic, true))),
+        send(Pick(2), Place::A),
+        Action::Write,
+        Action::HandOver { consumer: Pick(0), count: 1 },
+        send(Pick(0), Place::Topic),
+    ]);
+    for (session, place) in [(0, Place::A), (1, Place::B), (2, Place::B)] {
         if !random.one_in(3) {
             actions.push(subscribe(&mut random, Pick(session), place));
         }
     }
-    for (session, name) in [(0, 1), (1, 1), (2, 2)] {
+    for (session, name) in [(1, 1), (2, 2)] {
         if !random.one_in(3) {
             let session = Pick(session);
-            actions.push(Action::SubscribeDurably { session, name, prefetch: 5, maximum_redeliveries: 6 });
+            let kind = kind(&mut random);
+            let (prefetch, maximum_redeliveries) = (5, 6);
+            actions.push(Action::SubscribeDurably { session, name, kind, prefetch, maximum_redeliveries });
         }
     }
     // A branch that is prepared and waits until somebody decides it.
-    let (place, priority, persistent, size, live) = (Place::B, 4, true, 100, None);
-    actions.extend([
-        Action::Send { session: Pick(1), place, priority, persistent, size, live },
-        Action::Prepare { session: Pick(1) },
-        Action::Write,
-    ]);
+    actions.extend([send(Pick(1), Place::B), Action::Prepare { session: Pick(1) }, Action::Write]);
     // Some histories have many waiting batches, some few; some send much, some consume much.
     let eager = random.between(2, 9);
     let sends = random.between(14, 34);
@@ -210,6 +230,7 @@ fn action(random: &mut Random, sends: u64) -> Action {
         76..81 => Action::SubscribeDurably {
             session: pick,
             name: small(random, 2),
+            kind: kind(random),
             prefetch: *random.pick(&[1, 2, 5, 20]),
             maximum_redeliveries: *random.pick(&[0, 1, 6, 6]),
         },
@@ -225,6 +246,7 @@ fn action(random: &mut Random, sends: u64) -> Action {
                 Place::Topic,
                 Place::Topic,
                 Place::Topic,
+                Place::OtherTopic,
             ]),
             priority: *random.pick(&[4, 4, 4, 0, 9]),
             persistent: !random.one_in(8),
@@ -243,6 +265,11 @@ fn subscribe(random: &mut Random, session: Pick, place: Place) -> Action {
         delay: *random.pick(&[0, 0, 50, 400]),
         non_blocking: random.one_in(3),
     }
+}
+
+fn kind(random: &mut Random) -> Option<(Place, bool)> {
+    let topics = [Place::Topic, Place::Topic, Place::OtherTopic];
+    random.one_in(3).then(|| (*random.pick(&topics), random.one_in(2)))
 }
 
 /// Mostly small, some that fill a good part of a segment, a few with a file of their own.

@@ -10,7 +10,7 @@ use crate::clients::Draft;
 use crate::drain;
 use crate::ground::{Ground, Trouble};
 use crate::history::{Action, Pick, Place};
-use crate::ledger::{Judgement, Violation};
+use crate::ledger::{Judgement, Kind, Violation};
 use crate::reach::Reach;
 use crate::world::World;
 use corriere_tests::random::Random;
@@ -187,6 +187,7 @@ pub(crate) fn destination(place: Place) -> Destination {
         Place::A => Destination::queue("a"),
         Place::B => Destination::queue("b"),
         Place::Topic => Destination::topic("t"),
+        Place::OtherTopic => Destination::topic("u"),
         Place::DeadA => Destination::queue("DLQ.a"),
         Place::DeadB => Destination::queue("DLQ.b"),
     };
@@ -224,7 +225,7 @@ pub(crate) fn perform(world: &mut World, action: Action) -> Judgement {
             };
             world.subscribe(session, &destination(place), prefetch.into(), &policy)
         }
-        Action::SubscribeDurably { session, name, prefetch, maximum_redeliveries } => {
+        Action::SubscribeDurably { session, name, kind, prefetch, maximum_redeliveries } => {
             let Some(session) = choose(session, sessions).filter(|_| consumers < 6) else { return Ok(()) };
             let policy = RedeliveryPolicy {
                 maximum_redeliveries: Some(maximum_redeliveries.into()),
@@ -232,7 +233,8 @@ pub(crate) fn perform(world: &mut World, action: Action) -> Judgement {
                 delay: Duration::ZERO,
                 ..RedeliveryPolicy::default()
             };
-            world.subscribe_durably(session, name, prefetch.into(), &policy)
+            let kind = kind.map(|(place, no_local)| Kind { topic: destination(place), no_local });
+            world.subscribe_durably(session, name, kind, prefetch.into(), &policy)
         }
         Action::Unsubscribe { connection: pick, name } => {
             connection(world, pick).map_or(Ok(()), |key| world.unsubscribe(key, name))

@@ -8,6 +8,10 @@ pub(crate) struct Reach {
     pub(crate) recovered_branches: u64,
     /// Messages that durable subscriptions had when the process ended.
     pub(crate) recovered_copies: u64,
+    /// Durable subscriptions that were made anew, as others.
+    pub(crate) made_anew: u64,
+    /// Messages that one of them did not get as its own client had sent them.
+    pub(crate) left_out: u64,
     /// Batches that were given to the store before an end and not confirmed.
     pub(crate) unconfirmed_batches: u64,
     /// Messages that were read back for a consumer.
@@ -31,6 +35,8 @@ impl Reach {
         self.recovered_messages += other.recovered_messages;
         self.recovered_branches += other.recovered_branches;
         self.recovered_copies += other.recovered_copies;
+        self.made_anew += other.made_anew;
+        self.left_out += other.left_out;
         self.unconfirmed_batches += other.unconfirmed_batches;
         self.loads += other.loads;
         self.attempts += other.attempts;
@@ -50,10 +56,10 @@ impl Reach {
         let Self {
             recovered_messages, recovered_copies, recovered_branches, unconfirmed_batches, loads, ..
         } = *self;
-        let Self { attempts, counted_attempts, dead_letters, drained, .. } = *self;
+        let Self { attempts, counted_attempts, dead_letters, drained, made_anew, left_out, .. } = *self;
         let from_the_disk =
             [recovered_messages, recovered_copies, recovered_branches, unconfirmed_batches, loads];
-        let from_the_clients = [attempts, counted_attempts, dead_letters, drained];
+        let from_the_clients = [attempts, counted_attempts, dead_letters, drained, made_anew, left_out];
         for reached in from_the_disk.into_iter().chain(from_the_clients) {
             assert!(reached > 20, "{self:?}");
         }

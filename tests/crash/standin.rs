@@ -44,6 +44,10 @@ pub(crate) enum Lie {
     ForgetsSubscriptions,
     /// One that was removed is there again.
     ForgetsUnsubscribing,
+    /// One that was made anew is what it was.
+    MakesNothingAnew,
+    /// One gets what its own client sends, which it was to leave out.
+    ForgetsNoLocal,
 }
 
 pub(crate) const LIES: &[Lie] = &[
@@ -60,6 +64,8 @@ pub(crate) const LIES: &[Lie] = &[
     Lie::KeepsOneCopy,
     Lie::ForgetsSubscriptions,
     Lie::ForgetsUnsubscribing,
+    Lie::MakesNothingAnew,
+    Lie::ForgetsNoLocal,
 ];
 
 /// The disk of a stand-in.
@@ -247,7 +253,14 @@ impl Ground for StandIn {
         let mut base = state.base.clone();
         for (number, batch) in state.written.iter().take(count).enumerate() {
             let torn = self.lie == Lie::TearsBatches && number + 1 == count && how != Survival::OnlySynced;
-            let kept: Vec<_> = batch.iter().filter_map(|operation| self.believe(operation)).collect();
+            let is_left_out = |operation: &&StoreOperation| {
+                self.lie == Lie::MakesNothingAnew && base.is_made_anew_by(operation)
+            };
+            let kept: Vec<_> = batch
+                .iter()
+                .filter(|operation| !is_left_out(operation))
+                .filter_map(|operation| self.believe(operation))
+                .collect();
             base.apply(if torn { &kept[..kept.len() / 2] } else { &kept });
         }
         match self.lie {
@@ -286,6 +299,7 @@ impl StandIn {
             (Lie::ForgetsAcknowledgements, StoreOperation::Remove { .. })
             | (Lie::ForgetsSubscriptions, StoreOperation::CreateSubscription { .. })
             | (Lie::ForgetsUnsubscribing, StoreOperation::RemoveSubscription(_)) => return None,
+            (Lie::ForgetsNoLocal, StoreOperation::CreateSubscription { no_local, .. }) => *no_local = false,
             (Lie::KeepsOneCopy, StoreOperation::Publish { subscriptions, .. }) => subscriptions.truncate(1),
             _ => {}
         }

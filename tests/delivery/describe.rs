@@ -30,6 +30,9 @@ pub(crate) fn effects(effects: &Effects, log: &mut Vec<String>) {
     for (connection, subscription) in &effects.browse_ends {
         log.push(format!("    c{} s{subscription} is told that it has been shown all", connection.0));
     }
+    for (ticket, outcome) in &effects.managed {
+        log.push(format!("    t{}: {outcome:?}", ticket.0));
+    }
     for (ticket, outcome) in effects.confirmations.iter().filter(|(_, outcome)| outcome.is_err()) {
         log.push(format!("    t{}: {outcome:?}", ticket.0));
     }
@@ -74,6 +77,11 @@ pub(crate) fn input(input: &Input) -> String {
                 other => format!("{other:?}"),
             };
             format!("c{} t{} {command}", connection.0, ticket.0)
+        }
+        Input::Manage { ticket, order } => {
+            let messages: Vec<_> =
+                order.messages.iter().map(|(_, message)| id_of(message).to_string()).collect();
+            format!("t{} {:?} of {}: {messages:?}", ticket.0, order.action, order.queue)
         }
         other => format!("{other:?}"),
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corriere_broker::Settings;
-use corriere_broker::machine::ConnectionKey;
+use corriere_broker::machine::{Action, ConnectionKey};
 use corriere_core::Destination;
 use corriere_core::provider::{AckKind, Command, Credit};
 use corriere_tests::model::{Judgement, Subscription, Violation};
@@ -17,8 +17,9 @@ use proptest::bool::weighted;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
-use crate::operations::{self, Operation, Pick, Place, Window, Word};
+use crate::operations::{Deed, Operation, Pick, Place, Window, Word};
 use crate::reach::Reach;
+use crate::strategies;
 use crate::world::{Letter, SessionKey, Wishes, World, conversion, failure, queue, resource};
 
 const DEFAULT_SEED: u64 = 1;
@@ -56,7 +57,7 @@ fn play_one(seed: u64, case: u64, reach: &RefCell<Reach>) {
     bytes[8..16].copy_from_slice(&case.to_le_bytes());
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
     let outcome = TestRunner::new_with_rng(config, rng).run(
-        &(operations::settings(), any::<bool>(), operations::history(), weighted(0.75)),
+        &(strategies::settings(), any::<bool>(), strategies::history(), weighted(0.75)),
         |(settings, can_load, history, priorities)| {
             let settings = Settings { priorities, ..settings };
             let mut world = World::with(settings, can_load);
@@ -95,9 +96,13 @@ pub(crate) fn play(world: &mut World, history: &[Operation]) -> Judgement {
     settle(world)
 }
 
-/// Plays a history with the default settings, for a regression.
+/// Plays a history in which bodies stay and no process ends, for a regression.
 pub(crate) fn assert_keeps_the_rules(settings: Settings, history: &[Operation]) {
-    let mut world = World::new(settings);
+    assert_keeps_the_rules_in(World::new(settings), history);
+}
+
+/// Plays a history for a regression.
+pub(crate) fn assert_keeps_the_rules_in(mut world: World, history: &[Operation]) {
     if let Err(Violation(text)) = play(&mut world, history) {
         panic!("{text}\n\nwhat happened:\n{}", world.log());
     }
@@ -183,6 +188,16 @@ fn perform(world: &mut World, operation: &Operation) -> Judgement {
                 let wishes = Wishes { is_default: true, policy: policy.policy(), no_local, durable_name };
                 world.subscribe(session, &topic, credit, wishes)?;
             }
+        }
+        Operation::Manage { place, deed, to, every } => {
+            let (from, to) = (destination(world, place), destination(world, to));
+            let action = match deed {
+                Deed::Purge => Action::Purge,
+                Deed::Retry => Action::Retry,
+                Deed::Move => Action::Move(to),
+                Deed::Copy => Action::Copy(to),
+            };
+            world.manage(&from, action, u64::from(every))?;
         }
         Operation::SetPrefetch { place, prefetch } => {
             world.set_prefetch(&destination(world, place), u32::from(prefetch))?;

@@ -20,6 +20,8 @@ pub(crate) struct Ledger {
     browsers: Vec<(ConnectionKey, SubscriptionId)>,
     deliveries: Vec<Delivery>,
     settled: Vec<(Source, MessageId, Ticket)>,
+    /// What an operator had in his hands: it may be gone, elsewhere, behind others, or there more than once.
+    managed: Vec<MessageId>,
 }
 
 #[derive(Debug)]
@@ -119,6 +121,10 @@ impl Ledger {
         }
     }
 
+    pub(crate) fn managed(&mut self, messages: impl IntoIterator<Item = MessageId>) {
+        self.managed.extend(messages);
+    }
+
     /// The process ended: what was not confirmed may or may not have been, and what was not stored is lost.
     pub(crate) fn restart(&mut self, outcomes: &Outcomes) {
         let is_confirmed =
@@ -140,12 +146,16 @@ impl Ledger {
         // What was sent to a topic may die once for each subscription.
         let is_one_of_several = !source.0.is_topic()
             && dispatch.message.headers().destination.as_ref().is_some_and(Destination::is_topic);
+        let is_managed = self.managed.contains(&id);
         if !is_one_of_several
+            && !is_managed
             && self.settled.iter().any(|(other, settled, _)| *other == source && *settled == id)
         {
             return Err(Violation(format!("{id} comes again from {source:?}, where it was settled")));
         }
-        self.check_order(&source, subscription, &id)?;
+        if !is_managed {
+            self.check_order(&source, subscription, &id)?;
+        }
         self.deliveries.push(Delivery { subscription, number: dispatch.number, source, id });
         Ok(())
     }
@@ -169,7 +179,7 @@ impl Ledger {
                 sent.transaction.is_none() || matches!(error, ProviderError::RolledBack { .. })
             });
             let is_sent_again = self.sent.iter().filter(|other| id_of(&other.message) == id).count() > 1;
-            if is_accepted && !came && sent.is_kept() {
+            if is_accepted && !came && sent.is_kept() && !self.managed.contains(&id) {
                 return Err(Violation(format!("{id} was accepted and never came")));
             }
             if let Some(error) = refused.filter(|_| came && !is_accepted && !is_sent_again) {
@@ -200,6 +210,7 @@ impl Ledger {
         let overtaken_by = self.deliveries.iter().enumerate().find(|(index, delivery)| {
             delivery.subscription == subscription
                 && delivery.id.sequence > id.sequence
+                && !self.managed.contains(&delivery.id)
                 && find(&delivery.id).is_some_and(|other| other.is_alike(sent))
                 && is_new(&delivery.id, *index)
         });

@@ -7,4 +7,5 @@ mod ledger;
 mod operations;
 mod reach;
 mod regressions;
+mod strategies;
 mod world;

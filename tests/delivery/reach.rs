@@ -41,6 +41,8 @@ pub(crate) struct Reach {
     lasted: [u64; 4],
     /// See [`corriere_tests::model::Model::windows`].
     windows: [u64; 4],
+    /// See [`corriere_tests::model::Model::managed`].
+    managed: [u64; 7],
     /// See [`corriere_tests::model::Model::by_policy`].
     by_policy: [u64; 2],
     /// See [`corriere_tests::model::Model::loads`].
@@ -71,6 +73,9 @@ impl Reach {
             *sum += more;
         }
         for (sum, more) in self.windows.iter_mut().zip(world.model.windows()) {
+            *sum += more;
+        }
+        for (sum, more) in self.managed.iter_mut().zip(world.model.managed()) {
             *sum += more;
         }
         for (sum, more) in self.by_policy.iter_mut().zip(world.model.by_policy()) {
@@ -136,6 +141,7 @@ impl Reach {
                 .chain(&self.acknowledged_as)
                 .chain(&self.lasted)
                 .chain(&self.windows)
+                .chain(&self.managed)
                 .chain(&self.by_policy)
                 .all(|count| *count > 0),
             "the histories never came to some of it: {self:?}"

@@ -247,12 +247,20 @@ impl Machine {
             Delay::Policy => failure.policy.next_delivery(self.now, failures, entry.held.id.0),
             Delay::Exactly(delay) => self.now.saturating_add(delay),
         };
-        if is_counted && may_die && failure.policy.is_exhausted(entry.failed_deliveries) {
+        let is_exhausted = may_die && failure.policy.is_exhausted(entry.failed_deliveries);
+        let lacks_body = entry.held.body().is_none();
+        if lacks_body {
+            // If it dies of that it has to be read back first, and the process may end meanwhile.
+            self.record_delivery_state(queue_key, position);
+        }
+        if is_counted && is_exhausted {
             self.dead_letter(queue_key, position, failure.cause);
             return;
         }
         if self.is_still_wanted(queue_key, position) {
-            self.record_delivery_state(queue_key, position);
+            if !lacks_body {
+                self.record_delivery_state(queue_key, position);
+            }
             self.keep_for_later(queue_key, position, failure.reserved_for);
         }
     }

@@ -132,6 +132,8 @@ impl Subscription {
         self.last_number += 1;
         let was_reserved = self.reserved.remove(&position);
         self.in_flight.insert(self.last_number, Delivered { position, was_reserved, locked_by: None });
+        // It had room for this one.
+        self.is_told_slow = false;
         if let Some(credit) = self.explicit_credit() {
             credit.use_one();
         }

@@ -15,7 +15,6 @@ mod durable_moves;
 mod expiry;
 mod grouping;
 mod management;
-mod management_histories;
 mod memory;
 mod messages;
 mod policies;

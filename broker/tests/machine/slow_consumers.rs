@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use corriere_core::RedeliveryPolicy;
 use corriere_core::provider::{AckKind, Credit, Event};
 
 use super::world::*;
@@ -78,6 +79,24 @@ fn what_comes_back_to_a_stalled_consumer_waits_for_it_when_its_delay_is_over() {
     // It comes by the room that it left.
     assert_eq!(counted(&world.received(consumer)).last(), Some(&(2, 2)));
     assert!(told(&mut world, consumer).is_empty());
+}
+
+#[test]
+fn a_consumer_that_gets_again_at_once_what_it_gave_back_is_told_of_its_next_stall() {
+    let mut world = World::new();
+    let (connection, orders) = (world.connect(), queue("orders"));
+    let at_once = RedeliveryPolicy { initial_delay: Duration::ZERO, ..policy() };
+    let consumer = world.consumer_with(connection, &orders, bounded(1, 1), Some(at_once));
+    for sequence in 1..=3 {
+        world.send(connection, message(&orders, sequence));
+    }
+    world.hand_over(consumer, 1);
+    world.hand_over(consumer, 2);
+    assert_eq!(told(&mut world, consumer), [2]);
+    world.ack(consumer, 2, 2, failed());
+    assert_eq!(counted(&world.received(consumer)).last(), Some(&(2, 2)));
+    world.hand_over(consumer, 3);
+    assert_eq!(told(&mut world, consumer), [2], "it had room for what it got");
 }
 
 #[test]

@@ -234,7 +234,7 @@ fn acknowledgements_of_a_prepared_branch_are_locks_that_survive_a_restart() {
 }
 
 #[test]
-fn what_a_branch_of_an_earlier_run_gives_back_fails_by_the_policy_of_its_queue() {
+fn what_a_branch_of_an_earlier_run_gives_back_is_counted_and_fails_by_the_policy_of_its_queue() {
     let orders = queue("orders");
     let row = RecoveredMessage {
         stored: StoredId(1),
@@ -264,6 +264,8 @@ fn what_a_branch_of_an_earlier_run_gives_back_fails_by_the_policy_of_its_queue()
     });
     let connection = world.connect();
     world.done(connection, Command::Rollback { transaction: branch(1), cause: None });
+    let is_counted = |operation: &StoreOperation| matches!(operation, StoreOperation::DeliveryState { state, .. } if state.failed_deliveries == 1);
+    assert!(world.operations.iter().any(is_counted), "the process may end before its body is read back");
     world.bring_back();
     assert_eq!(world.counts(&orders).pending, 0);
     assert_eq!(world.counts(&queue("DLQ.orders")).pending, 1);

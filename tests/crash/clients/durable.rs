@@ -7,7 +7,7 @@ use corriere_core::provider::Command;
 
 use super::Clients;
 use crate::history::Place;
-use crate::ledger::{Judgement, Origin};
+use crate::ledger::{Judgement, Kind, Origin};
 use crate::play::destination;
 use crate::world::World;
 
@@ -21,9 +21,12 @@ impl Clients {
         CLIENT_IDS.into_iter().find(is_free)
     }
 
+    pub(super) fn client_id(&self, connection: ConnectionKey) -> Option<&'static str> {
+        self.connections.iter().find(|one| one.key == connection)?.client_id
+    }
+
     fn name(&self, connection: ConnectionKey, number: u8) -> Option<SubscriptionName> {
-        let connection = self.connections.iter().find(|one| one.key == connection)?;
-        let client_id = connection.client_id?.into();
+        let client_id = self.client_id(connection)?.into();
         Some(SubscriptionName { client_id, name: format!("d{number}").into() })
     }
 }
@@ -34,28 +37,32 @@ impl World {
         &mut self,
         session: usize,
         number: u8,
+        kind: Option<Kind>,
         prefetch: u32,
         policy: &RedeliveryPolicy,
     ) -> Judgement {
         let connection = self.clients.sessions[session].connection;
         match self.clients.name(connection, number) {
-            Some(name) => self.consume_from(session, name, prefetch, policy),
+            Some(name) => self.consume_from(session, name, kind, prefetch, policy),
             None => Ok(()),
         }
     }
 
-    /// The connection must be of the subscription's client.
+    /// As what it is, unless another kind is wanted. The connection must be of the subscription's client.
     pub(crate) fn consume_from(
         &mut self,
         session: usize,
         name: SubscriptionName,
+        kind: Option<Kind>,
         prefetch: u32,
         policy: &RedeliveryPolicy,
     ) -> Judgement {
         let ticket = self.ticket();
-        let Some(life) = self.ledger.made(&name, ticket) else { return Ok(()) };
-        let from = Origin { destination: destination(Place::Topic), durable: Some((name, life)) };
-        self.consume(session, from, ticket, prefetch, policy)
+        let kind = kind.or_else(|| self.ledger.kind(&name));
+        let kind = kind.unwrap_or_else(|| Kind { topic: destination(Place::Topic), no_local: false });
+        let Some(life) = self.ledger.made(&name, &kind, ticket) else { return Ok(()) };
+        let from = Origin { destination: kind.topic, durable: Some((name, life)) };
+        self.consume(session, (from, kind.no_local), ticket, prefetch, policy)
     }
 
     pub(crate) fn unsubscribe(&mut self, connection: ConnectionKey, number: u8) -> Judgement {

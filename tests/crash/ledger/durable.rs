@@ -19,14 +19,23 @@ pub(crate) struct Origin {
     pub(crate) durable: Option<(SubscriptionName, u64)>,
 }
 
+/// What a durable subscription is to. With another one it is another subscription of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) topic: Destination,
+    pub(crate) no_local: bool,
+}
+
 /// A message as one subscription has it, in one of its lives.
 pub(super) type Copy = (MessageId, SubscriptionName, u64);
 
 /// What was asked last for a subscription.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Asked {
     Nothing,
     Made(Ticket),
+    /// Another one in its place, in this life.
+    MadeAnew(Ticket, u64, Kind),
     Removed(Ticket),
 }
 
@@ -34,6 +43,7 @@ enum Asked {
 #[derive(Clone, Debug)]
 struct Life {
     number: u64,
+    kind: Kind,
     /// Whether it was there for sure before what was asked last.
     is_there: bool,
     asked: Asked,
@@ -43,9 +53,12 @@ struct Life {
 pub(super) struct Durable {
     lives: BTreeMap<SubscriptionName, Life>,
     copies: BTreeMap<Copy, Held>,
-    /// Sends that may wait for room, and only then be to those that are there.
-    waiting: Vec<(Ticket, MessageId, Option<Name>)>,
+    /// Sends that may wait for room, and only then be to those that are there, by whom.
+    waiting: Vec<(Ticket, MessageId, Option<Name>, Option<&'static str>)>,
     last_life: u64,
+    /// Subscriptions that were made anew, and copies that were left out as the subscription's own client sent them.
+    made_anew: u64,
+    left_out: u64,
 }
 
 /// A copy.
@@ -76,10 +89,10 @@ impl Origin {
 }
 
 impl Life {
-    /// Whether it is there; `None` when nobody can know.
+    /// Whether it is there, or another one in its place; `None` when nobody can know.
     fn is_there(&self, heard: &Heard) -> Option<bool> {
         let (ticket, after) = match self.asked {
-            Asked::Nothing => return Some(self.is_there),
+            Asked::Nothing | Asked::MadeAnew(..) => return Some(self.is_there),
             Asked::Made(ticket) => (ticket, true),
             Asked::Removed(ticket) => (ticket, false),
         };
@@ -90,39 +103,72 @@ impl Life {
             None => None,
         }
     }
+
+    /// The lives in which it may be there, what it is to in each, and whether it is for sure.
+    fn may_be(&self, heard: &Heard) -> Vec<(u64, &Kind, bool)> {
+        let Asked::MadeAnew(ticket, number, kind) = &self.asked else {
+            let is_there = self.is_there(heard);
+            let there = (self.number, &self.kind, is_there == Some(true));
+            return if is_there == Some(false) { Vec::new() } else { vec![there] };
+        };
+        let is_made = heard.certainty_of(*ticket);
+        let before = (self.number, &self.kind, is_made == Some(false));
+        let anew = (*number, kind, is_made == Some(true));
+        [before, anew].into_iter().filter(|(.., is_certain)| *is_certain || is_made.is_none()).collect()
+    }
+}
+
+impl Kind {
+    /// Whether it is to get what is sent there by a client of this id.
+    fn gets(&self, topic: &Destination, name: &SubscriptionName, sender: Option<&str>) -> bool {
+        self.topic == *topic && !(self.no_local && Some(&*name.client_id) == sender)
+    }
 }
 
 impl Ledger {
+    /// What a subscription is to.
+    pub(crate) fn kind(&self, name: &SubscriptionName) -> Option<Kind> {
+        self.durable.lives.get(name).map(|life| match &life.asked {
+            Asked::MadeAnew(_, _, kind) => kind.clone(),
+            Asked::Nothing | Asked::Made(_) | Asked::Removed(_) => life.kind.clone(),
+        })
+    }
+
+    /// How many subscriptions were made anew, and how many copies left out as the subscription's own client sent them.
+    pub(crate) fn durable_reach(&self) -> (u64, u64) {
+        (self.durable.made_anew, self.durable.left_out)
+    }
+
     /// A client asks for a subscription; says in which life it gets it, and nothing if its client has no answer yet to what it
     /// asked before.
-    pub(crate) fn made(&mut self, name: &SubscriptionName, ticket: Ticket) -> Option<u64> {
+    pub(crate) fn made(&mut self, name: &SubscriptionName, kind: &Kind, ticket: Ticket) -> Option<u64> {
         let is_there = self.settle_life(name)?;
-        if !is_there {
-            self.durable.last_life += 1;
+        if let Some(life) = self.durable.lives.get_mut(name).filter(|life| is_there && life.kind == *kind) {
+            life.asked = Asked::Made(ticket);
+            return Some(life.number);
         }
-        let next = self.durable.last_life;
-        let life = self.durable.lives.entry(name.clone()).or_insert_with(|| Life {
-            number: next,
-            is_there: false,
-            asked: Asked::Nothing,
-        });
-        if !is_there {
-            life.number = next;
+        self.durable.last_life += 1;
+        let number = self.durable.last_life;
+        match self.durable.lives.get_mut(name).filter(|_| is_there) {
+            Some(life) => life.asked = Asked::MadeAnew(ticket, number, kind.clone()),
+            None => {
+                let (kind, asked) = (kind.clone(), Asked::Made(ticket));
+                self.durable.lives.insert(name.clone(), Life { number, kind, is_there: false, asked });
+            }
         }
-        life.asked = Asked::Made(ticket);
-        let number = life.number;
-        if !is_there {
-            self.share_what_waits(name, number);
-        }
+        self.share_what_waits(name, kind, number);
         Some(number)
     }
 
     /// A new subscription may get what was sent before and has no answer yet.
-    fn share_what_waits(&mut self, name: &SubscriptionName, life: u64) {
+    fn share_what_waits(&mut self, name: &SubscriptionName, kind: &Kind, life: u64) {
         self.durable.waiting.retain(|(ticket, ..)| !self.heard.0.contains_key(ticket));
-        for (_, id, within) in &self.durable.waiting {
+        for (_, id, within, sender) in &self.durable.waiting {
             let copy = (id.clone(), name.clone(), life);
             let mut letter = self.letters[id].clone();
+            if !kind.gets(&letter.queue, name, *sender) {
+                continue;
+            }
             letter.events.truncate(1);
             if let Some(within) = within {
                 self.transactions.entry(within.clone()).or_default().copies.push(copy.clone());
@@ -143,25 +189,42 @@ impl Ledger {
     /// Goes on from what is certain about a subscription, and says whether it is there.
     fn settle_life(&mut self, name: &SubscriptionName) -> Option<bool> {
         let Some(life) = self.durable.lives.get_mut(name) else { return Some(false) };
-        if let Asked::Made(ticket) | Asked::Removed(ticket) = life.asked {
-            self.heard.0.get(&ticket)?;
+        match life.asked.clone() {
+            Asked::Nothing => {}
+            Asked::Made(ticket) | Asked::Removed(ticket) => drop(self.heard.0.get(&ticket)?),
+            Asked::MadeAnew(ticket, number, kind) => {
+                if self.heard.certainty_of(ticket)? {
+                    (life.number, life.kind) = (number, kind);
+                    self.durable.made_anew += 1;
+                }
+            }
         }
         (life.is_there, life.asked) = (life.is_there(&self.heard)?, Asked::Nothing);
         Some(life.is_there)
     }
 
-    /// A message is sent to all that are there.
-    pub(super) fn publish(&mut self, id: &MessageId, letter: &Letter, ticket: Ticket, within: Option<&Name>) {
-        self.durable.waiting.push((ticket, id.clone(), within.cloned()));
-        let all =
-            self.durable.lives.iter().map(|(name, life)| (name, life.number, life.is_there(&self.heard)));
-        for (name, life, is_there) in all.filter(|(.., is_there)| *is_there != Some(false)) {
-            let copy = (id.clone(), name.clone(), life);
-            if let Some(within) = within {
-                self.transactions.entry(within.clone()).or_default().copies.push(copy.clone());
+    /// A message is sent to all that are there, by a client of this id.
+    pub(super) fn publish(
+        &mut self,
+        id: &MessageId,
+        letter: &Letter,
+        ticket: Ticket,
+        within: Option<&Name>,
+        sender: Option<&'static str>,
+    ) {
+        self.durable.waiting.push((ticket, id.clone(), within.cloned(), sender));
+        for (name, life) in &self.durable.lives {
+            for (number, kind, is_due) in life.may_be(&self.heard) {
+                if !kind.gets(&letter.queue, name, sender) {
+                    self.durable.left_out += u64::from(kind.topic == letter.queue);
+                    continue;
+                }
+                let copy = (id.clone(), name.clone(), number);
+                if let Some(within) = within {
+                    self.transactions.entry(within.clone()).or_default().copies.push(copy.clone());
+                }
+                self.durable.copies.insert(copy, Held { letter: letter.clone(), is_due });
             }
-            let held = Held { letter: letter.clone(), is_due: is_there == Some(true) };
-            self.durable.copies.insert(copy, held);
         }
     }
 
@@ -237,12 +300,21 @@ impl Ledger {
     /// more, and what is persistent in a transaction is certain.
     pub(super) fn judge_subscriptions(&mut self, findings: &Findings) -> Judgement {
         for (name, life) in &mut self.durable.lives {
-            let is_found = findings.subscriptions.contains_key(name);
+            let found = findings.kinds.get(name);
+            let is_found = found.is_some();
             if life.is_there(&self.heard).is_some_and(|is_there| is_there != is_found) {
                 return Err(Violation(format!(
                     "there is{} {name}: {life:?}",
                     if is_found { "" } else { " no" }
                 )));
+            }
+            if let Some(found) = found {
+                let lives = life.may_be(&self.heard);
+                let Some((number, ..)) = lives.iter().find(|(_, kind, _)| *kind == found) else {
+                    return Err(Violation(format!("{name} is to {found:?}: {life:?}")));
+                };
+                self.durable.made_anew += u64::from(*number != life.number);
+                (life.number, life.kind) = (*number, found.clone());
             }
             (life.is_there, life.asked) = (is_found, Asked::Nothing);
         }

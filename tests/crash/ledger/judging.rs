@@ -7,7 +7,7 @@ use corriere_broker::store::{SubscriptionName, Totals};
 use corriere_core::id::Xid;
 use corriere_core::{Destination, Message, MessageId, Timestamp};
 
-use super::durable::Copy;
+use super::durable::{Copy, Kind};
 use super::letter::Event;
 use super::{Certainty, Heard, Judgement, Ledger, Name, Outcome, Spot, Violation};
 
@@ -17,6 +17,8 @@ pub(crate) struct Findings {
     /// The messages of each queue, in their order.
     pub(crate) queues: BTreeMap<Destination, Vec<Found>>,
     pub(crate) totals: BTreeMap<Destination, Totals>,
+    /// What each durable subscription is to.
+    pub(crate) kinds: BTreeMap<SubscriptionName, Kind>,
     /// The messages of each durable subscription, in their order.
     pub(crate) subscriptions: BTreeMap<SubscriptionName, Vec<Found>>,
     pub(crate) prepared: Vec<Branch>,

@@ -16,7 +16,7 @@ use corriere_broker::machine::Ticket;
 use corriere_core::provider::{Confirmation, Dispatch, ProviderError};
 use corriere_core::{Destination, Message, MessageId, Timestamp};
 
-pub(crate) use durable::Origin;
+pub(crate) use durable::{Kind, Origin};
 pub(crate) use judging::{Branch, Findings, Found};
 pub(crate) use letter::{Letter, Spot};
 pub(crate) use transaction::{Name, Outcome};
@@ -97,7 +97,14 @@ impl Ledger {
         self.letters.get(id)
     }
 
-    pub(crate) fn sent(&mut self, ticket: Ticket, message: &Arc<Message>, within: Option<&Name>) {
+    /// A client of this id sends a message.
+    pub(crate) fn sent(
+        &mut self,
+        ticket: Ticket,
+        message: &Arc<Message>,
+        within: Option<&Name>,
+        sender: Option<&'static str>,
+    ) {
         let headers = message.headers();
         let (id, queue) = (
             headers.message_id.clone().expect("a message with an id"),
@@ -117,7 +124,7 @@ impl Ledger {
             None => letter.events.push(Event::Sent { ticket }),
         }
         if letter.queue.is_topic() && letter.is_persistent() {
-            self.publish(&id, &letter, ticket, within);
+            self.publish(&id, &letter, ticket, within, sender);
         }
         self.letters.insert(id, letter);
     }

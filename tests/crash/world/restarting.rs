@@ -10,7 +10,7 @@ use corriere_core::Message;
 
 use super::{Given, Inbox, Note, Read, World};
 use crate::ground::Steps;
-use crate::ledger::{Branch, Certainty, Findings, Found, Judgement, Violation};
+use crate::ledger::{Branch, Certainty, Findings, Found, Judgement, Kind, Violation};
 
 /// What recorded files say of a fault.
 const FAULT: &str = "a fault that was asked for";
@@ -96,6 +96,7 @@ impl World {
         let findings = self.read_all(&recovered)?;
         let certainty = self.certainty(process_only);
         self.ledger.judge(&findings, self.now, &certainty)?;
+        (self.reach.made_anew, self.reach.left_out) = self.ledger.durable_reach();
         self.reach.recovered_branches += recovered.prepared.len() as u64;
         self.clients.forget_all(&recovered);
         self.inbox = Inbox::default();
@@ -194,6 +195,8 @@ impl World {
             findings.totals.insert(queue.destination.clone(), queue.totals);
         }
         for found in &recovered.subscriptions {
+            let kind = Kind { topic: found.topic.clone(), no_local: found.no_local };
+            findings.kinds.insert(found.subscription.clone(), kind);
             let messages = self.read(found.messages.iter().map(|message| message.stored).collect())?;
             self.reach.recovered_copies += messages.len() as u64;
             let states = found.messages.iter().map(|message| message.state.failed_deliveries);

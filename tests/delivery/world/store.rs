@@ -103,7 +103,9 @@ impl World {
             };
             self.spoilt.contains(&transaction)
         });
-        let is_send = operations.iter().any(|operation| operation.arrival() == Some(Arrival::Sent));
+        let is_send = operations
+            .iter()
+            .any(|operation| matches!(operation.arrival(), Some(Arrival::Sent | Arrival::Copied)));
         let is_refused = is_send && self.refuses_sends;
         let succeeds = succeeds && !is_spoilt && !is_refused;
         let is_full = self.store_is_full || is_refused;
@@ -129,7 +131,9 @@ impl World {
     /// Fails all that the store has, if the rules say what a failure of it means: sends and commits.
     pub(crate) fn fail_batches(&mut self) -> Judgement {
         let is_move = |operations: &[StoreOperation]| {
-            operations.iter().any(|operation| operation.arrival() == Some(Arrival::MovedIn))
+            operations
+                .iter()
+                .any(|operation| matches!(operation.arrival(), Some(Arrival::MovedIn | Arrival::Copied)))
         };
         let is_full = self.store_is_full;
         let may_fail = self.model.unanswered_batches().all(|(_, operations)| {

@@ -46,9 +46,7 @@ impl Model {
             Input::StoreRoom => self.room_is_back = true,
             Input::Tick => {}
             Input::SetPrefetch { queue, prefetch } => self.set_prefetch(queue, *prefetch),
-            Input::Manage { .. } => {
-                panic!("the histories of this model have no operator; see `broker/tests/machine`")
-            }
+            Input::Manage { ticket, order } => self.manage(*ticket, order),
         }
         self.note_room();
         self.open_store();

@@ -304,14 +304,6 @@ impl Durable {
         self.rows.iter().position(|(other, _)| *other == stored)
     }
 
-    /// Whether this is the name of that message of that queue.
-    pub(super) fn is(&self, stored: StoredId, queue: &Destination, message: &MessageId) -> bool {
-        self.find(stored).is_some_and(|index| {
-            let row = &self.rows[index].1;
-            row.at == Recipient::Queue(queue.clone()) && row.message == *message
-        })
-    }
-
     fn complain(&mut self, complaint: String) {
         self.complaint.get_or_insert(complaint);
     }

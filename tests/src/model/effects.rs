@@ -1,7 +1,7 @@
 //! Judging what the machine did in a step.
 
 use corriere_broker::machine::{BatchId, Effects, Machine};
-use corriere_broker::store::{Recipient, StoreOperation, StoreTransaction, StoredId};
+use corriere_broker::store::{Arrival, Recipient, Removal, StoreOperation, StoreTransaction, StoredId};
 use corriere_core::{Destination, Message, Timestamp};
 
 use super::entry::{DeadLetter, Death, Place, id_of};
@@ -33,6 +33,7 @@ impl Model {
         if self.can_load {
             self.bury_what_killed_its_process(effects);
             self.match_entering(|origin| matches!(origin, Origin::Moved(_)))?;
+            self.bring_what_was_copied(effects)?;
             self.admit_what_was(effects)?;
         } else {
             loop {
@@ -56,6 +57,7 @@ impl Model {
             self.tickets.answer(*ticket, outcome)?;
             self.browser_is_drained(*ticket);
         }
+        self.check_managed(effects)?;
         self.forget_closed_subscriptions();
         self.tickets.check(self.batches.is_empty(), !self.loading.is_empty())?;
         self.check_wake(effects.wake_at)?;
@@ -171,7 +173,13 @@ impl Model {
                 };
                 self.entering[..index].iter().filter(same).filter(|other| other.batch == Some(batch)).count()
             };
-            let found = self.batches.iter().find_map(|batch| {
+            // What left its queue is removed in the same batch.
+            let was = entering.was.as_ref().filter(|was| was.is_stored()).and_then(|was| was.stored);
+            let removes_it = |batch: &&Batch| {
+                let is_it = |operation: &StoreOperation| matches!(operation, StoreOperation::Remove { stored, .. } if Some(*stored) == was);
+                was.is_none() || batch.operations.iter().any(is_it)
+            };
+            let found = self.batches.iter().filter(removes_it).find_map(|batch| {
                 let mut appended = batch.operations.iter().filter_map(|operation| match operation {
                     StoreOperation::Append { queue, message, transaction: None, .. }
                     | StoreOperation::Publish { topic: queue, message, transaction: None, .. }
@@ -203,27 +211,33 @@ impl Model {
                 index += 1;
                 continue;
             }
+            let mut carried = None;
             match &entering.origin {
-                Origin::Sent(_) if !goes_to(&batch.operations, &message, &entering.copies) => {
+                Origin::Sent(_) | Origin::Carried(..)
+                    if !goes_to(&batch.operations, &message, &entering.copies) =>
+                {
                     violation!("{} goes to others than {:?}", id_of(&message), entering.copies);
                 }
-                Origin::Sent(_) if message != entering.message => {
+                Origin::Sent(_) | Origin::Carried(..) if message != entering.message => {
                     violation!("another message is stored than the one that was sent: {message:?}");
                 }
-                Origin::Moved(letter) => {
-                    check_dead_letter(&message, letter)?;
-                    let is_removed = letter.source.is_topic()
-                        || batch.operations.iter().any(|operation| {
-                            matches!(operation, StoreOperation::Remove { stored, .. }
-                                if self.durable.is(*stored, &letter.source, &id_of(&message)))
-                        });
-                    if !is_removed {
-                        violation!("{} is moved to {} in two batches", id_of(&message), entering.queue);
+                Origin::Carried(ticket, arrival) => {
+                    if !is_carried(&batch.operations, *arrival, was) {
+                        violation!(
+                            "{} is carried to {} otherwise: {batch:?}",
+                            id_of(&message),
+                            entering.queue
+                        );
                     }
+                    carried = Some(*ticket);
                 }
+                Origin::Moved(letter) => check_dead_letter(&message, letter)?,
                 Origin::Sent(_) => {}
             }
             let id = batch.id;
+            if let Some(ticket) = carried {
+                self.tickets.wait_for(ticket, id);
+            }
             self.entering[index].batch = Some(id);
             self.entering[index].message = message;
             index += 1;
@@ -243,6 +257,18 @@ fn goes_to(operations: &[StoreOperation], message: &std::sync::Arc<Message>, cop
         }
         _ => true,
     })
+}
+
+/// Whether a batch does nothing but bring a message so, and remove the one that it was.
+fn is_carried(operations: &[StoreOperation], brought: Arrival, was: Option<StoredId>) -> bool {
+    let removes = |operation: &StoreOperation| {
+        matches!(operation, StoreOperation::Remove { stored, reason: Removal::MovedOut, transaction: None }
+            if Some(*stored) == was)
+    };
+    let brings = |operation: &StoreOperation| operation.arrival() == Some(brought);
+    operations.iter().filter(|operation| brings(operation)).count() == 1
+        && operations.iter().filter(|operation| removes(operation)).count() == usize::from(was.is_some())
+        && operations.iter().all(|operation| brings(operation) || removes(operation))
 }
 
 /// Judges the copy that lies in a dead letter queue.

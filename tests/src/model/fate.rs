@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use corriere_broker::DeadLetters;
-use corriere_broker::store::StoredId;
+use corriere_broker::store::{Arrival, StoredId};
 use corriere_core::{Destination, Message, RedeliveryPolicy, Timestamp, Value};
 
 use super::Model;
@@ -32,13 +32,13 @@ impl Model {
         place: Place,
         message: Arc<Message>,
         (instance, stored): (u64, Option<StoredId>),
+        arrival: Arrival,
         dead_letter: Option<DeadLetter>,
     ) {
         let counts = self.count(place.destination());
-        if dead_letter.is_some() {
-            counts.moved_in += 1;
-        } else {
-            counts.enqueued += 1;
+        match arrival {
+            Arrival::Sent => counts.enqueued += 1,
+            Arrival::MovedIn | Arrival::Copied => counts.moved_in += 1,
         }
         let position = self.position(&message);
         self.entries.push(Entry {
@@ -75,7 +75,7 @@ impl Model {
         destination: &Destination,
         message: &Arc<Message>,
         (instance, stored): (u64, Option<StoredId>),
-        sender: Option<corriere_broker::machine::ConnectionKey>,
+        (sender, arrival): (Option<corriere_broker::machine::ConnectionKey>, Arrival),
         copies: &[Place],
     ) {
         for (place, copy) in copies.iter().enumerate() {
@@ -85,11 +85,17 @@ impl Model {
             // Once read back each has a body of its own.
             let instance = if self.can_load { self.next_instance() } else { instance };
             let stored = stored.map(|first| first.with(place));
-            self.enter(copy.clone(), Arc::clone(message), (instance, stored), None);
+            self.enter(copy.clone(), Arc::clone(message), (instance, stored), arrival, None);
         }
         let Some(sender) = sender else { return };
         if !destination.is_topic() {
-            self.enter(Place::Queue(destination.clone()), Arc::clone(message), (instance, stored), None);
+            self.enter(
+                Place::Queue(destination.clone()),
+                Arc::clone(message),
+                (instance, stored),
+                arrival,
+                None,
+            );
             return;
         }
         let places: Vec<Place> = self
@@ -101,7 +107,7 @@ impl Model {
             .map(|subscription| subscription.place.clone())
             .collect();
         for place in places {
-            self.enter(place, Arc::clone(message), (instance, None), None);
+            self.enter(place, Arc::clone(message), (instance, None), arrival, None);
         }
     }
 
@@ -183,7 +189,7 @@ impl Model {
         if message.headers().is_persistent() {
             // It is moved in one batch, so it is visible when that is durable.
             let origin = Origin::Moved(Box::new(letter));
-            let died = Some(Box::new(entry));
+            let was = Some(Box::new(entry));
             self.entering.push(Entering {
                 queue,
                 copies: Vec::new(),
@@ -192,11 +198,11 @@ impl Model {
                 origin,
                 batch: None,
                 resent: Vec::new(),
-                died,
+                was,
                 is_put_off: false,
             });
         } else {
-            self.enter(Place::Queue(queue), message, (instance, None), Some(letter));
+            self.enter(Place::Queue(queue), message, (instance, None), Arrival::MovedIn, Some(letter));
         }
     }
 

@@ -8,7 +8,7 @@ use corriere_core::Message;
 use corriere_core::provider::Credit;
 
 use super::entry::{Death, Place, SubscriptionKey};
-use super::session::Entering;
+use super::session::{Entering, Origin};
 use super::{Answer, Judgement, Model, violation};
 
 impl Model {
@@ -18,7 +18,7 @@ impl Model {
             if !self.can_load {
                 violation!("{stored:?} is read back although every body is here");
             }
-            if self.loading.contains(stored) {
+            if self.loading.contains(stored) && !self.turned_back.contains(stored) {
                 violation!("{stored:?} is read back twice at once");
             }
             if !self.durable.has(*stored) {
@@ -41,6 +41,10 @@ impl Model {
     /// Bodies have come, or cannot come.
     pub(super) fn loaded(&mut self, messages: &[(StoredId, Result<Arc<Message>, StoreError>)]) {
         for (stored, outcome) in messages {
+            if !self.loading.contains(stored) {
+                // It has come already.
+                continue;
+            }
             self.loading.retain(|loading| loading != stored);
             let Some(index) = self.entries.iter().position(|entry| entry.stored == Some(*stored)) else {
                 continue;
@@ -100,10 +104,10 @@ impl Model {
     /// What was to die and is in no batch has to be read back first: it is as if it were not there.
     pub(super) fn is_doomed(&mut self, entering: usize) -> bool {
         let is_stored = self.entering[entering]
-            .died
+            .was
             .as_ref()
             .is_some_and(|entry| self.can_load && entry.stored.is_some() && !entry.is_aside);
-        if !is_stored {
+        if !is_stored || !matches!(self.entering[entering].origin, Origin::Moved(_)) {
             return false;
         }
         let entering = self.entering.remove(entering);
@@ -114,7 +118,7 @@ impl Model {
     /// The store did not take a dead letter: the message is where it was, if the store has it there.
     pub(super) fn put_off(&mut self, mut moved: Entering) {
         self.put_offs += 1;
-        if let Some(entry) = moved.died.as_mut().filter(|entry| entry.is_stored()) {
+        if let Some(entry) = moved.was.as_mut().filter(|entry| entry.is_stored()) {
             entry.not_before = None;
             entry.reserved_for = None;
             entry.failed = entry.doomed.as_ref().map_or(entry.failed, |(_, deliveries)| *deliveries);
@@ -138,7 +142,7 @@ impl Model {
     }
 
     fn unbury(&mut self, entering: Entering) -> bool {
-        let Some(entry) = entering.died else { return false };
+        let Some(entry) = entering.was else { return false };
         if !self.is_there(&entry.place) {
             // Its subscription was removed meanwhile.
             return true;

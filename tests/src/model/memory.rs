@@ -18,7 +18,7 @@ impl Model {
     }
 
     /// Of these bytes, those that cannot be with the store only.
-    fn memory_needed(&self) -> u64 {
+    pub(super) fn memory_needed(&self) -> u64 {
         self.memory_of(
             |entry| !entry.is_stored() || entry.holder.is_some(),
             |send| {
@@ -39,24 +39,30 @@ impl Model {
         let lying = self.entries.iter().filter(|entry| counts(entry));
         let lying = lying.map(|entry| (entry.instance, entry.message.size()));
         let entering = self.entering.iter().map(|entering| (entering.instance, entering.message.size()));
-        // What died may have to be where it was again, and its body goes only where it can be read back.
-        let dying = self.entering.iter().filter_map(|entering| entering.died.as_deref());
-        let dying = dying.filter(|entry| entry.is_stored() && !self.can_load);
-        let dying = dying.map(|entry| (entry.instance, entry.message.size()));
+        // What left may have to be where it was again, and its body goes only where it can be read back.
+        let left = self.entering.iter().filter(|entering| match entering.origin {
+            Origin::Sent(_) => false,
+            Origin::Moved(_) => !self.can_load && entering.was.as_ref().is_some_and(|was| was.is_stored()),
+            Origin::Carried(..) => {
+                !self.can_load || entering.was.as_ref().is_some_and(|was| !was.is_stored())
+            }
+        });
+        let left = left.filter_map(|entering| entering.was.as_deref());
+        let left = left.map(|entry| (entry.instance, entry.message.size()));
         let uncommitted = self
             .transactions
             .iter()
             .flat_map(|transaction| &transaction.sends)
             .filter(|send| send_counts(send))
             .map(|send| (send.instance, send.message.size()));
-        let mut live: Vec<(u64, usize)> = lying.chain(entering).chain(dying).chain(uncommitted).collect();
+        let mut live: Vec<(u64, usize)> = lying.chain(entering).chain(left).chain(uncommitted).collect();
         live.sort_unstable();
         live.dedup_by_key(|(instance, _)| *instance);
         live.iter().map(|(_, size)| *size as u64).sum()
     }
 
     /// A message larger than the limit is admitted when nothing else is there.
-    fn fits(&self, size: usize) -> bool {
+    pub(super) fn fits(&self, size: usize) -> bool {
         let used = self.memory_used();
         used == 0 || used + size as u64 <= self.settings.memory_limit
     }
@@ -174,7 +180,8 @@ impl Model {
     /// Once there is room, and the store has answered all sends that it was given before, it takes sends again.
     pub(super) fn open_store(&mut self) {
         let is_send = |operation: &StoreOperation| operation.arrival() == Some(Arrival::Sent);
-        let has_sends = self.batches.iter().flat_map(|batch| &batch.operations).any(is_send);
+        let has_sends = self.batches.iter().flat_map(|batch| &batch.operations).any(is_send)
+            || self.entering.iter().any(|entering| matches!(entering.origin, Origin::Carried(..)));
         if self.store_is_full && self.room_is_back && !has_sends {
             self.store_is_full = false;
             self.takes_sends = true;
@@ -359,12 +366,18 @@ impl Model {
                 origin,
                 batch: None,
                 resent: Vec::new(),
-                died: None,
+                was: None,
                 is_put_off: false,
             });
         } else {
             self.tickets.owe(connection, ticket, Answer::Done);
-            self.publish(&destination, &message, (instance, None), Some(connection), &copies);
+            self.publish(
+                &destination,
+                &message,
+                (instance, None),
+                (Some(connection), Arrival::Sent),
+                &copies,
+            );
         }
     }
 }

@@ -19,6 +19,7 @@ mod entry;
 mod fate;
 mod lasting;
 mod loading;
+mod management;
 mod memory;
 mod policies;
 mod resends;
@@ -33,7 +34,7 @@ use std::sync::Arc;
 
 use corriere_broker::machine::{BatchId, ConnectionKey, Ticket};
 use corriere_broker::store::{StoreOperation, StoredId};
-use corriere_broker::{Counts, Settings};
+use corriere_broker::{Counts, OperationCounts, Settings};
 use corriere_core::provider::Event;
 use corriere_core::{Destination, Timestamp};
 
@@ -50,6 +51,7 @@ pub use temporaries::Temporary;
 
 use answers::Tickets;
 use checks::Run;
+use management::Copying;
 
 /// What the machine did against the rules, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -107,6 +109,8 @@ pub struct Model {
     /// Whether bodies may be with the store only.
     can_load: bool,
     loading: Vec<StoredId>,
+    /// What was moved in vain: nobody waited for its body meanwhile, so that it may be asked for again before it has come.
+    turned_back: Vec<StoredId>,
     /// Whether sends wait for room in the store.
     store_is_full: bool,
     /// Whether the store has said that there is room again.
@@ -116,6 +120,10 @@ pub struct Model {
     /// The last stored sequence of each producer.
     last_sequences: Vec<(Arc<str>, u64)>,
     tickets: Tickets,
+    /// What operators wait for, with what has come of it so far.
+    orders: Vec<(Ticket, OperationCounts)>,
+    copying: Vec<Copying>,
+    managed: [u64; 7],
     /// Who waits until a subscription has been sent what it may have now.
     unserved: Vec<(SubscriptionKey, Ticket)>,
     /// The acknowledgement that this step took.
@@ -174,11 +182,15 @@ impl Model {
             durable: Durable::default(),
             can_load,
             loading: Vec::new(),
+            turned_back: Vec::new(),
             store_is_full: false,
             room_is_back: false,
             takes_sends: false,
             last_sequences: Vec::new(),
             tickets: Tickets::default(),
+            orders: Vec::new(),
+            copying: Vec::new(),
+            managed: [0; 7],
             unserved: Vec::new(),
             acknowledging: None,
             counts: Vec::new(),

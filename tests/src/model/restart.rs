@@ -44,6 +44,7 @@ impl Model {
         self.entering.clear();
         self.parked.clear();
         self.tickets.forget_all();
+        self.orders.clear();
         self.unserved.clear();
         self.runs.clear();
         self.loading.clear();
@@ -138,6 +139,7 @@ impl Model {
             is_rollback_only: false,
             end: None,
             end_batch: None,
+            is_recovered: true,
             prepared: Some(order),
         });
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use corriere_broker::machine::{BatchId, ConnectionKey, Ticket};
-use corriere_broker::store::StoredId;
+use corriere_broker::store::{Arrival, StoredId};
 use corriere_core::provider::Credit;
 use corriere_core::{
     ConnectionId, Destination, Message, ProducerId, RedeliveryPolicy, SessionId, Timestamp, TransactionId,
@@ -94,6 +94,8 @@ pub struct Transaction {
     pub end: Option<(Ticket, End)>,
     /// The batch that brings it to the store.
     pub end_batch: Option<BatchId>,
+    /// Whether a start brought it back, so that the store has it even if nothing of it is left.
+    pub is_recovered: bool,
     /// When it was prepared, as a place in the order of prepares.
     pub prepared: Option<u64>,
 }
@@ -164,8 +166,9 @@ pub struct Entering {
     pub batch: Option<BatchId>,
     /// Those who sent it again meanwhile.
     pub resent: Vec<Parked>,
-    /// What died to become this, in case it did not yet: its body may have to be read back first.
-    pub died: Option<Box<super::Entry>>,
+    /// What it was that died or was moved, in case it did not yet: its body may have to be read back first, or the store may have no
+    /// room for it here.
+    pub was: Option<Box<super::Entry>>,
     /// Whether the store had no room for it before, so that it may be in no batch now.
     pub is_put_off: bool,
 }
@@ -177,4 +180,6 @@ pub enum Origin {
     Sent(Box<Parked>),
     /// Dead-lettered.
     Moved(Box<super::DeadLetter>),
+    /// By an operator, who moved or copied it.
+    Carried(Ticket, Arrival),
 }

@@ -1,7 +1,7 @@
 //! What the store has answered: what becomes visible, and what does not.
 
 use corriere_broker::machine::BatchId;
-use corriere_broker::store::{StoreError, StoreOperation, StoreTransaction, StoredId};
+use corriere_broker::store::{Arrival, StoreError, StoreOperation, StoreTransaction, StoredId};
 use corriere_core::{Destination, MessageId};
 
 use super::entry::{Place, id_of};
@@ -63,7 +63,7 @@ impl Model {
         }) else {
             return;
         };
-        let Entering { message, instance, origin, resent, died, copies, .. } = self.entering.remove(index);
+        let Entering { message, instance, origin, resent, was, copies, .. } = self.entering.remove(index);
         let place = Place::Queue(queue.clone());
         if let Origin::Sent(first) = &origin {
             if is_full {
@@ -86,7 +86,7 @@ impl Model {
             Origin::Sent(first) if is_durable => {
                 self.note_sent(&message);
                 let sender = Some(first.connection);
-                self.publish(queue, &message, (instance, Some(stored)), sender, &copies);
+                self.publish(queue, &message, (instance, Some(stored)), (sender, Arrival::Sent), &copies);
             }
             Origin::Sent(_) => {}
             Origin::Moved(_) if !is_durable => {
@@ -98,14 +98,19 @@ impl Model {
                     origin,
                     batch: None,
                     resent,
-                    died,
+                    was,
                     is_put_off: true,
                 };
                 self.put_off(moved);
             }
             Origin::Moved(letter) => {
-                self.enter(place, message, (instance, Some(stored)), Some((**letter).clone()));
+                let letter = Some((**letter).clone());
+                self.enter(place, message, (instance, Some(stored)), Arrival::MovedIn, letter);
             }
+            Origin::Carried(ticket, _) if is_durable => {
+                self.has_arrived(*ticket, &message, (instance, Some(stored)), &copies);
+            }
+            Origin::Carried(ticket, _) => self.turn_back(*ticket, was),
         }
     }
 }

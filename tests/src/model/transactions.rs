@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use corriere_broker::machine::{ConnectionKey, Ticket};
-use corriere_broker::store::{StoreOperation, StoreTransaction};
+use corriere_broker::store::{Arrival, StoreOperation, StoreTransaction};
 use corriere_core::TransactionId;
 use corriere_core::provider::{Cause, CauseKind};
 
@@ -57,6 +57,7 @@ impl Model {
             is_rollback_only: false,
             end: None,
             end_batch: None,
+            is_recovered: false,
             prepared: None,
         });
         Answer::Done
@@ -135,13 +136,11 @@ impl Model {
 
     /// Whether an end changes what is stored.
     pub(super) fn needs_the_store(&self, key: &TransactionKey) -> bool {
-        let has_stored_send = self
-            .transactions
-            .iter()
-            .filter(|transaction| transaction.key == *key)
-            .flat_map(|transaction| &transaction.sends)
-            .any(TransactedSend::is_stored);
-        has_stored_send || self.entries.iter().any(|entry| entry.is_locked_by(key) && entry.is_stored())
+        let mut transaction = self.transactions.iter().filter(|transaction| transaction.key == *key);
+        let is_stored = transaction.any(|transaction| {
+            transaction.is_recovered || transaction.sends.iter().any(TransactedSend::is_stored)
+        });
+        is_stored || self.entries.iter().any(|entry| entry.is_locked_by(key) && entry.is_stored())
     }
 
     /// The end is durable: it is prepared, or sends become visible in their order and acknowledgements settle.
@@ -176,7 +175,7 @@ impl Model {
                 send.message.headers().destination.clone().expect("a message at the seam has one");
             let sender = (!send.is_for_these_only).then_some(transaction.origin);
             let instance = (send.instance, send.stored);
-            self.publish(&destination, &send.message, instance, sender, &send.copies);
+            self.publish(&destination, &send.message, instance, (sender, Arrival::Sent), &send.copies);
         }
         while let Some(index) = self.entries.iter().position(|entry| entry.is_locked_by(key)) {
             self.settle(index);
