@@ -339,8 +339,8 @@ impl Machine {
                 if !subscription.is_closed {
                     return;
                 }
-                subscription.settle(number);
-                (Arc::clone(&subscription.policy), subscription.was_handed_over(number))
+                let was_handed_over = subscription.settle(number).is_some_and(|(_, handed_over)| handed_over);
+                (Arc::clone(&subscription.policy), was_handed_over)
             }
         };
         if was_handed_over {

@@ -148,7 +148,7 @@ impl Model {
             let Some(entry) = entry else { continue };
             let in_hands = entry.holder.as_ref().is_some_and(|holder| {
                 self.subscription(&holder.subscription)
-                    .is_some_and(|subscription| holder.number <= subscription.handed_over)
+                    .is_some_and(|subscription| subscription.has_in_hands(holder.number))
             });
             if attempt.delivery > entry.failed + u32::from(in_hands) {
                 violation!("{attempt:?} says more than was: {entry:?}");
