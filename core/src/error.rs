@@ -47,9 +47,6 @@ impl From<ProviderError> for Error {
         match error {
             ProviderError::Unsupported(capability) => Self::Unsupported(capability),
             ProviderError::RolledBack { reason, .. } => Self::TransactionRolledBack { reason },
-            error @ ProviderError::NoClientId { .. } => {
-                Self::IllegalState { operation: "a durable subscription", reason: error.to_string() }
-            }
             other => Self::Provider(other),
         }
     }
@@ -58,9 +55,11 @@ impl From<ProviderError> for Error {
 impl Error {
     /// What a provider answered to `operation`.
     pub(crate) fn during(operation: &'static str, error: ProviderError) -> Self {
-        match Self::from(error) {
-            Self::IllegalState { reason, .. } => Self::IllegalState { operation, reason },
-            other => other,
+        match error {
+            error @ ProviderError::NoClientId { .. } => {
+                Self::IllegalState { operation, reason: error.to_string() }
+            }
+            other => other.into(),
         }
     }
 

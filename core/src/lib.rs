@@ -20,7 +20,8 @@ pub mod user_info;
 
 pub use client::{
     AcknowledgeMode, Connection, ConnectionFactory, Consumer, ConsumerOptions, Delivery, Producer,
-    QueueBrowser, Release, SendOptions, Session, TemporaryDestination, with_session, with_session_sync,
+    QueueBrowser, Release, SendOptions, Session, SlowConsumer, TemporaryDestination, with_session,
+    with_session_sync,
 };
 pub use destination::{Destination, DestinationError, DestinationKind};
 pub use destination_pattern::{DestinationPattern, PatternError};

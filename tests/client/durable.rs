@@ -97,7 +97,9 @@ async fn without_a_client_id_there_are_no_durable_subscriptions() {
         ("create_durable_consumer", session.create_durable_consumer(&topic(), "audit").await.map(drop)),
         ("unsubscribe", session.unsubscribe("audit").await),
     ] {
-        match refused.unwrap_err() {
+        let error = refused.unwrap_err();
+        assert!(error.to_string().starts_with(&format!("{operation} is not possible: ")), "{error}");
+        match error {
             Error::IllegalState { operation: named, reason } => {
                 assert_eq!(named, operation);
                 assert!(reason.contains("jms.clientID"), "{reason}");

@@ -1,14 +1,9 @@
 //! Calls at the wrong time (C-12): a typed error, and the session is usable after it.
 
-use std::sync::Arc;
-
-use async_trait::async_trait;
 use corriere_core::AcknowledgeMode::{Auto, Client, DupsOk, Individual, Transacted};
-use corriere_core::provider::{
-    Capabilities, Capability, Command, ConnectOptions, DeliverySink, Provider, ProviderConnection,
-    ProviderError, ProviderScheme, Receipt, provider_for,
-};
+use corriere_core::provider::{Capabilities, Capability, ProviderConnection, ProviderError, ProviderScheme};
 use corriere_core::{ConnectionFactory, Error, Message, MessageError, Priority, SendOptions};
+use corriere_tests::wrapped::{Between, wrapped};
 
 use crate::support::{TestBroker, first, next, queue, see, send_text};
 
@@ -150,33 +145,15 @@ async fn what_a_provider_cannot_do_is_refused_before_it_is_asked() {
 }
 
 inventory::submit! {
-    ProviderScheme { scheme: "poor", open: |address| Ok(Arc::new(Poor(provider_for("vm", address)?))) }
+    ProviderScheme { scheme: "poor", open: |name| wrapped(name, || Poor) }
 }
 
-/// A provider that says of itself that it can do nothing beyond the least.
+/// Says of itself that it can do nothing beyond the least.
 #[derive(Debug)]
-struct Poor(Arc<dyn Provider>);
+struct Poor;
 
-#[async_trait]
-impl Provider for Poor {
-    async fn connect(
-        &self,
-        options: ConnectOptions,
-        sink: Arc<dyn DeliverySink>,
-    ) -> Result<Arc<dyn ProviderConnection>, ProviderError> {
-        Ok(Arc::new(PoorConnection(self.0.connect(options, sink).await?)))
-    }
-}
-
-#[derive(Debug)]
-struct PoorConnection(Arc<dyn ProviderConnection>);
-
-impl ProviderConnection for PoorConnection {
-    fn capabilities(&self) -> Capabilities {
+impl Between for Poor {
+    fn capabilities(&self, _: &dyn ProviderConnection) -> Capabilities {
         Capabilities::default()
-    }
-
-    fn submit(&self, command: Command) -> Receipt {
-        self.0.submit(command)
     }
 }

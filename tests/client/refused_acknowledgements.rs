@@ -2,15 +2,12 @@
 //! acknowledgement of each transaction names a subscription that is not there.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use async_trait::async_trait;
 use corriere_core::AcknowledgeMode::Transacted;
-use corriere_core::provider::{
-    Capabilities, Command, ConnectOptions, DeliverySink, Provider, ProviderConnection, ProviderError,
-    ProviderScheme, Receipt, provider_for,
-};
-use corriere_core::{Clock, ConnectionFactory, Error, SubscriptionId};
+use corriere_core::provider::{Command, ProviderConnection, ProviderScheme, Receipt};
+use corriere_core::{ConnectionFactory, Error, SubscriptionId};
+use corriere_tests::wrapped::{Between, wrapped};
 
 use crate::support::{TestBroker, first, firsts, nth, queue, see, send_text, within};
 
@@ -52,51 +49,24 @@ async fn one_acknowledgement_that_is_refused_makes_the_commit_a_rollback() {
 }
 
 inventory::submit! {
-    ProviderScheme {
-        scheme: "misaddressing",
-        open: |name| Ok(Arc::new(Misaddressing(provider_for("vm", name)?))),
-    }
+    ProviderScheme { scheme: "misaddressing", open: |name| wrapped(name, Misaddressing::default) }
 }
 
-#[derive(Debug)]
-struct Misaddressing(Arc<dyn Provider>);
-
-#[async_trait]
-impl Provider for Misaddressing {
-    fn clock(&self) -> Clock {
-        self.0.clock()
-    }
-
-    async fn connect(
-        &self,
-        options: ConnectOptions,
-        sink: Arc<dyn DeliverySink>,
-    ) -> Result<Arc<dyn ProviderConnection>, ProviderError> {
-        let connection = self.0.connect(options, sink).await?;
-        Ok(Arc::new(MisaddressingConnection { connection, spoilt: Mutex::default() }))
-    }
-}
-
-#[derive(Debug)]
-struct MisaddressingConnection {
-    connection: Arc<dyn ProviderConnection>,
+#[derive(Debug, Default)]
+struct Misaddressing {
     /// The transactions that have had their acknowledgement refused.
     spoilt: Mutex<BTreeSet<String>>,
 }
 
-impl ProviderConnection for MisaddressingConnection {
-    fn capabilities(&self) -> Capabilities {
-        self.connection.capabilities()
-    }
-
-    fn submit(&self, mut command: Command) -> Receipt {
+impl Between for Misaddressing {
+    fn submit(&self, broker: &dyn ProviderConnection, mut command: Command) -> Receipt {
         if let Command::Acknowledge(ack) = &mut command
             && let Some(transaction) = &ack.transaction
             && self.spoilt.lock().unwrap().insert(format!("{transaction:?}"))
         {
             ack.subscription = nowhere();
         }
-        self.connection.submit(command)
+        broker.submit(command)
     }
 }
 

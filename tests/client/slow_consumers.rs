@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use corriere_core::AcknowledgeMode::{Auto, Client};
 use corriere_core::Session;
-use corriere_core::client::SlowConsumer;
+use corriere_core::SlowConsumer;
 
 use crate::support::{TestBroker, eventually, next, queue, within};
 

@@ -13,7 +13,10 @@ async fn the_keys_beside_a_url_are_its_options() {
         .set("connection_factories.main.url", "vm://factory-keys?jms.sendTimeout=100")
         .set("connection_factories.main.client_id", "counter 1 & 2 = 100%")
         .set("connection_factories.main.prefetch.queue", 7)
+        .set("connection_factories.main.prefetch.durable", 8)
+        .set("connection_factories.main.prefetch.browser", 9)
         .set("connection_factories.main.prefetch.bounded_extension", false)
+        .set("connection_factories.main.optimize_acknowledge", true)
         .listeners([])
         .start()
         .await
@@ -21,7 +24,8 @@ async fn the_keys_beside_a_url_are_its_options() {
     let factory: ConnectionFactory = app.bean("main").unwrap();
     assert_eq!(factory.prefetch(&Destination::queue("q").unwrap()), 7);
     assert_eq!(factory.prefetch(&Destination::topic("t").unwrap()), 1_000);
-    assert!(!factory.has_bounded_extension());
+    assert_eq!((factory.durable_prefetch(), factory.browser_prefetch()), (8, 9));
+    assert!(!factory.has_bounded_extension() && factory.optimizes_acknowledge());
     let _first = factory.create_connection().await.unwrap();
     let second = factory.create_connection().await.unwrap_err().to_string();
     assert!(second.contains("client id `counter 1 & 2 = 100%` is in use"), "{second}");
@@ -37,12 +41,16 @@ fn what_is_said_twice_is_refused_with_both_places() {
         ("jms.sendTimeout=1", "send_timeout", "send_timeout = \"1s\""),
         ("jms.prefetchPolicy.queuePrefetch=1", "prefetch.queue", "prefetch.queue = 1"),
         ("jms.prefetchPolicy.topicPrefetch=1", "prefetch.topic", "prefetch.topic = 1"),
+        ("jms.prefetchPolicy.durableTopicPrefetch=1", "prefetch.durable", "prefetch.durable = 1"),
+        ("jms.prefetchPolicy.queueBrowserPrefetch=1", "prefetch.browser", "prefetch.browser = 1"),
         ("jms.prefetchPolicy.all=1", "prefetch.queue", "prefetch.queue = 1"),
+        ("jms.prefetchPolicy.all=1", "prefetch.browser", "prefetch.browser = 1"),
         (
             "jms.prefetchPolicy.boundedExtension=true",
             "prefetch.bounded_extension",
             "prefetch.bounded_extension = true",
         ),
+        ("jms.optimizeAcknowledge=true", "optimize_acknowledge", "optimize_acknowledge = false"),
     ] {
         let option_name = option.split('=').next().unwrap();
         assert_eq!(

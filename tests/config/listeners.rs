@@ -156,6 +156,32 @@ fn two_durable_listeners_never_share_a_client_id() {
     }
 }
 
+#[test]
+fn a_template_never_needs_the_client_id_that_a_durable_listener_keeps() {
+    for template in ["[templates.mail]\n", "[templates.mail]\nconnection_factory = \"main\"\n"] {
+        let refused = durable(&format!("client_id = \"shop\"\n{template}")).unwrap_err();
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        for words in
+            ["templates.mail", "client id `shop`", "listener `audits_too`", "`[listeners.audits_too]`"]
+        {
+            assert!(refused[0].contains(words), "{refused:?}");
+        }
+        // Of its own client the listener has another one; in its transactions the template needs no connection.
+        for listener in ["client_id = \"second\"", "transacted = true"] {
+            let text = format!("client_id = \"shop\"\n{template}[listeners.audits_too]\n{listener}\n");
+            assert_eq!(durable(&text).unwrap().len(), 2, "{text}");
+        }
+    }
+    let other = "client_id = \"shop\"\n[connection_factories.other]\nurl = \"tcp://127.0.0.1:1?jms.clientID=shop\"\n\
+                 [listener_containers.default]\nconnection_factory = \"main\"\n\
+                 [templates.mail]\nconnection_factory = \"other\"\n";
+    let refused = durable(&format!("{other}[listeners.audits_too]\ntransacted = true\n")).unwrap_err();
+    assert!(
+        refused[0].contains("templates.mail.connection_factory"),
+        "another factory is none to join: {refused:?}"
+    );
+}
+
 /// Case 11 of Spring's.
 #[test]
 fn a_subscription_without_a_topic_or_a_client_id_without_a_subscription_is_refused_by_its_place() {

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use async_trait::async_trait;
 use corriere::containers::{DeliveryEnd, DeliveryObserver, EndKind};
-use corriere::core::{Clock, ConnectionFactory};
+use corriere::core::ConnectionFactory;
 use corriere::prelude::*;
-use corriere_core::provider::{
-    ConnectOptions, DeliverySink, Provider, ProviderConnection, ProviderError, ProviderScheme, provider_for,
-};
+use corriere_core::provider::{ProviderError, ProviderScheme};
+use corriere_tests::wrapped::{Between, wrapped};
 
 use crate::support::{Log, World};
 
@@ -17,27 +15,20 @@ use crate::support::{Log, World};
 static CONNECTIONS: AtomicUsize = AtomicUsize::new(0);
 
 inventory::submit! {
-    ProviderScheme { scheme: "counted", open: |name| Ok(Arc::new(Counted(provider_for("vm", name)?))) }
+    ProviderScheme { scheme: "counted", open: |name| wrapped(name, Counted::new) }
 }
 
 #[derive(Debug)]
-struct Counted(Arc<dyn Provider>);
+struct Counted;
 
-#[async_trait]
-impl Provider for Counted {
-    fn clock(&self) -> Clock {
-        self.0.clock()
-    }
-
-    async fn connect(
-        &self,
-        options: ConnectOptions,
-        sink: Arc<dyn DeliverySink>,
-    ) -> Result<Arc<dyn ProviderConnection>, ProviderError> {
+impl Counted {
+    fn new() -> Self {
         CONNECTIONS.fetch_add(1, Ordering::SeqCst);
-        self.0.connect(options, sink).await
+        Self
     }
 }
+
+impl Between for Counted {}
 
 #[jms_listener(queue = "a", ack = "transacted")]
 async fn fails_as_a_broker_would(text: String, log: Bean<Log>) -> Result<(), corriere::core::Error> {

@@ -1,55 +1,29 @@
 //! A broker that confirms messages that are given back only when six of them wait for it, at `gathering://NAME` for the
 //! embedded broker `NAME`.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use async_trait::async_trait;
-use corriere::core::Clock;
 use corriere_core::provider::{
-    AckKind, Capabilities, Command, Confirmation, Confirmer, ConnectOptions, DeliverySink, Provider,
-    ProviderConnection, ProviderError, ProviderScheme, Receipt, provider_for,
+    AckKind, Command, Confirmation, Confirmer, ProviderConnection, ProviderScheme, Receipt,
 };
+use corriere_tests::wrapped::{Between, wrapped};
 
 const TOGETHER: usize = 6;
 
 inventory::submit! {
-    ProviderScheme { scheme: "gathering", open: |name| Ok(Arc::new(Gathering(provider_for("vm", name)?))) }
+    ProviderScheme { scheme: "gathering", open: |name| wrapped(name, Gathering::default) }
 }
 
-#[derive(Debug)]
-struct Gathering(Arc<dyn Provider>);
-
-#[async_trait]
-impl Provider for Gathering {
-    fn clock(&self) -> Clock {
-        self.0.clock()
-    }
-
-    async fn connect(
-        &self,
-        options: ConnectOptions,
-        sink: Arc<dyn DeliverySink>,
-    ) -> Result<Arc<dyn ProviderConnection>, ProviderError> {
-        let connection = self.0.connect(options, sink).await?;
-        Ok(Arc::new(GatheringConnection { connection, waiting: Mutex::default() }))
-    }
-}
-
-#[derive(Debug)]
-struct GatheringConnection {
-    connection: Arc<dyn ProviderConnection>,
+#[derive(Debug, Default)]
+struct Gathering {
     waiting: Mutex<Vec<Confirmer>>,
 }
 
-impl ProviderConnection for GatheringConnection {
-    fn capabilities(&self) -> Capabilities {
-        self.connection.capabilities()
-    }
-
-    fn submit(&self, command: Command) -> Receipt {
+impl Between for Gathering {
+    fn submit(&self, broker: &dyn ProviderConnection, command: Command) -> Receipt {
         let is_given_back =
             matches!(&command, Command::Acknowledge(ack) if matches!(ack.kind, AckKind::Redelivered { .. }));
-        let receipt = self.connection.submit(command);
+        let receipt = broker.submit(command);
         if !is_given_back {
             return receipt;
         }

@@ -1,59 +1,12 @@
 //! What is said of deliveries while they happen: spans and ends.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex, OnceLock};
-
 use corriere::containers::EndKind;
 use corriere::core::with_session;
 use corriere::prelude::*;
-use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::fmt::format::FmtSpan;
+use corriere_tests::lines::Lines;
+use tracing::Level;
 
 use crate::support::{World, json, until};
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Lines {
-    /// All that is logged in this process. A subscriber for one thread would not do: a place in the code that another
-    /// thread came by first, without a subscriber, would stay mute.
-    fn of_the_process() -> Self {
-        static LINES: OnceLock<Lines> = OnceLock::new();
-        let lines = LINES.get_or_init(|| {
-            let lines = Self::default();
-            let subscriber = tracing_subscriber::fmt()
-                .with_writer(lines.clone())
-                .with_ansi(false)
-                .with_span_events(FmtSpan::CLOSE)
-                .finish();
-            tracing::subscriber::set_global_default(subscriber).unwrap();
-            lines
-        });
-        lines.clone()
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-    }
-}
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Lines {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
-    }
-}
 
 #[jms_listener(queue = "observed")]
 async fn on_observed(text: String) -> Result<(), ListenerError> {
@@ -66,7 +19,7 @@ async fn on_observed(text: String) -> Result<(), ListenerError> {
 
 #[tokio::test]
 async fn a_failed_run_is_recorded_as_failed_in_its_span() {
-    let lines = Lines::of_the_process();
+    let lines = Lines::of_the_process(Level::INFO);
     let world = World::new().await;
     let _container = world.start(on_observed::DEF).await;
     let mut message = json("good");
@@ -76,15 +29,9 @@ async fn a_failed_run_is_recorded_as_failed_in_its_span() {
     world.send("observed", "bad").await;
     world.send("observed", "panic").await;
     world.ends.wait_for(3).await;
-    let closed = |lines: &Lines| {
-        let text = lines.text();
-        let spans = text.lines().filter(|line| {
-            line.contains("process{") && line.contains("name=\"observed\"") && line.contains("close")
-        });
-        spans.map(str::to_owned).collect::<Vec<_>>()
-    };
-    until("three spans are closed", || closed(&lines).len() == 3).await;
-    let [good, bad, panicked] = &closed(&lines)[..] else { unreachable!() };
+    let closed = || lines.with(&["process{", "name=\"observed\"", "close"]);
+    until("three spans are closed", || closed().len() == 3).await;
+    let [good, bad, panicked] = &closed()[..] else { unreachable!() };
     for expected in [
         "messaging.system=\"corriere\"",
         "messaging.operation.type=\"process\"",
@@ -143,7 +90,7 @@ async fn sends_from_a_task(
 #[tokio::test]
 async fn a_task_that_a_transacted_listener_spawned_sends_by_itself_with_a_warning_and_joins_within_with_session()
  {
-    let lines = Lines::of_the_process();
+    let lines = Lines::of_the_process(Level::INFO);
     for (how, warnings, sent) in [("bare", 1, 1), ("carried", 0, 0), ("detached", 0, 1)] {
         let world = World::new().await;
         let template =
@@ -158,7 +105,7 @@ async fn a_task_that_a_transacted_listener_spawned_sends_by_itself_with_a_warnin
         world.send("spawning", how).await;
         world.ends.wait_for(1).await;
         assert_eq!(world.left_in("out").await.len(), sent, "{how}");
-        let of_this = |line: &&str| line.contains("outside of its run") && line.contains(world.factory.url());
-        assert_eq!(lines.text().lines().filter(of_this).count(), warnings, "{how}");
+        let warned = lines.with(&["outside of its run", world.factory.url()]);
+        assert_eq!(warned.len(), warnings, "{how}: {warned:?}");
     }
 }

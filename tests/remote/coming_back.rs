@@ -1,9 +1,8 @@
 //! Templates and containers whose broker goes and comes back, at an address that stays the same.
 
-use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use corriere::containers::{ContainerSettings, ListenerContainer};
@@ -15,7 +14,8 @@ use corriere_broker::{Broker, Counts, Settings};
 use corriere_core::{AcknowledgeMode, Clock, ConnectionFactory, Destination, RedeliveryPolicy};
 use corriere_openwire::acceptor::{Acceptor, AcceptorOptions};
 use corriere_templates::JmsTemplate;
-use tracing_subscriber::fmt::MakeWriter;
+use corriere_tests::lines::Lines;
+use tracing::Level;
 
 use crate::cable::Cable;
 use crate::peer::{eventually, queue, within};
@@ -59,50 +59,6 @@ impl Site {
 
     fn counts(&self, name: &str) -> Counts {
         self.running.as_ref().unwrap().0.counts(&queue(name)).unwrap_or_default()
-    }
-}
-
-/// All warnings and errors of this process.
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl Lines {
-    fn of_the_process() -> Self {
-        static LINES: OnceLock<Lines> = OnceLock::new();
-        let lines = LINES.get_or_init(|| {
-            let lines = Self::default();
-            let subscriber = tracing_subscriber::fmt()
-                .with_writer(lines.clone())
-                .with_ansi(false)
-                .with_max_level(tracing::Level::WARN)
-                .finish();
-            tracing::subscriber::set_global_default(subscriber).unwrap();
-            lines
-        });
-        lines.clone()
-    }
-
-    fn count(&self, parts: [&str; 2]) -> usize {
-        let text = String::from_utf8_lossy(&self.0.lock().unwrap()).into_owned();
-        text.lines().filter(|line| parts.iter().all(|part| line.contains(part))).count()
-    }
-}
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Lines {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
     }
 }
 
@@ -156,7 +112,7 @@ impl Sender {
 /// connection that is cut. How long a broker is away only makes more attempts, so it is away for some of them.
 #[tokio::test]
 async fn a_template_and_a_container_resume_after_every_outage_and_nothing_is_done_twice() {
-    let lines = Lines::of_the_process();
+    let lines = Lines::of_the_process(Level::WARN);
     for (listener, prefetch) in [(on_work::ON_POLLED_WORK, 0), (on_work::ON_PUSHED_WORK, 10)] {
         let mut site = Site::new();
         let cable = Cable::to(&site.start().await).await;
@@ -183,7 +139,7 @@ async fn a_template_and_a_container_resume_after_every_outage_and_nothing_is_don
             container.status().connection_error.map(drop).ok_or_else(|| "none".to_owned())
         })
         .await;
-        let warnings = || lines.count([listener.id, "cannot receive; trying again"]);
+        let warnings = || lines.with(&[listener.id, "cannot receive; trying again"]).len();
         assert!(warnings() > 0, "{}: it is a warning, not a word for debugging", listener.id);
 
         cable.plug_into(site.running.as_ref().unwrap().1.url().as_str());

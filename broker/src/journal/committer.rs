@@ -366,13 +366,26 @@ impl Committer {
                 }
                 Attempted::Written
             }
-            Err(WriteError::Full { path, error }) => Attempted::Full(format!("{}: {error}", path.display())),
-            Err(error @ WriteError::Io { .. }) => {
-                let error = StoreError::Io(error.to_string());
-                core.status.fail(&error);
-                Attempted::Failed(error)
+            Err(WriteError::Full { path, error }) => {
+                if claim == Claim::Sends
+                    && let [_] = parts
+                    && let Err(error) = self.leave_segment(core, parts)
+                {
+                    return failed(core, &error);
+                }
+                Attempted::Full(format!("{}: {error}", path.display()))
             }
+            Err(error @ WriteError::Io { .. }) => failed(core, &error),
         }
+    }
+
+    /// Has the segment left that may be in the way of what was refused.
+    fn leave_segment(&mut self, core: &Core, parts: &[Encoded]) -> Result<(), WriteError> {
+        if let Some(Written { entries, end }) = self.writer.leave_segment(parts)? {
+            core.pending.wrote();
+            core.ledger.push(&core.segments, entries, end, Weight::default());
+        }
+        Ok(())
     }
 
     /// A new segment was begun, and so a spare used; or an eighth of it is written, and others should be ready in time.
@@ -437,6 +450,12 @@ impl Waiting {
     pub(crate) fn finish(self, outcome: Result<(), StoreError>) -> Finished {
         Finished { completion: self.completion, outcome }
     }
+}
+
+fn failed(core: &Core, error: &WriteError) -> Attempted {
+    let error = StoreError::Io(error.to_string());
+    core.status.fail(&error);
+    Attempted::Failed(error)
 }
 
 fn transaction_of(change: &Change) -> Option<StoreTransaction> {

@@ -1,11 +1,12 @@
 //! The files of the journal.
 
 mod large;
+mod limit;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::archive;
@@ -80,6 +81,8 @@ struct State {
     spares: Vec<PathBuf>,
     next_spare: u64,
     large: BTreeMap<StoredId, u64>,
+    /// What the limit had no room for when something was refused last: so many segments more, and bytes in large files.
+    refused: Option<(usize, u64)>,
     /// Those used last, the last one at the end.
     open: Vec<(u64, Arc<dyn DataFile>)>,
 }
@@ -383,42 +386,6 @@ impl Segments {
             }
             other => other,
         }
-    }
-
-    /// Lets segments and large files have so many bytes before nothing is sent any more; never less than two segments.
-    pub(crate) fn set_limit(&self, bytes: Option<u64>) {
-        let limit = bytes.map_or(u64::MAX, |bytes| bytes.max(2 * self.max_file_length));
-        self.limit.store(limit, Ordering::Relaxed);
-    }
-
-    /// Whether the limit allows so many more segments and bytes in large files.
-    ///
-    /// # Errors
-    /// [`io::ErrorKind::StorageFull`], with what is allowed and what there is.
-    pub(super) fn check_limit(&self, segments: usize, large: u64) -> io::Result<()> {
-        let limit = self.limit.load(Ordering::Relaxed);
-        if limit == u64::MAX || (segments == 0 && large == 0) {
-            return Ok(());
-        }
-        let state = self.lock();
-        let bytes = state.live.values().chain(state.large.values()).sum::<u64>();
-        if bytes + segments as u64 * self.max_file_length + large <= limit {
-            return Ok(());
-        }
-        let reason = format!("it has {bytes} bytes, and the store limit is {limit}");
-        Err(io::Error::new(io::ErrorKind::StorageFull, reason))
-    }
-
-    /// Whether another segment can be begun by what is sent.
-    pub(crate) fn has_room(&self) -> bool {
-        self.spares() > Self::RESERVE && self.check_limit(1, 0).is_ok() && self.can_open()
-    }
-
-    /// Whether there are handles for what has to be opened. One that another took meanwhile is met by the writer.
-    fn can_open(&self) -> bool {
-        let spare = self.lock().spares.last().cloned();
-        let opened = spare.map(|spare| self.files.open(&spare, OpenMode::ReadOnly));
-        !opened.is_some_and(|opened| opened.is_err_and(|error| is_out_of_handles(&error)))
     }
 
     /// Gives up a spare for the room that it takes; false when there are no more than `kept`.

@@ -128,9 +128,9 @@ impl Writer {
     pub(crate) fn write(&mut self, parts: &[Encoded], claim: Claim) -> Result<Written, WriteError> {
         let plan = plan(parts, self.room(), self.segments.max_file_length());
         let segments = plan.iter().filter(|batch| batch.in_new_segment).count();
-        let large = parts.iter().flat_map(Encoded::large).map(|rest| rest.bytes.len() as u64).sum();
+        let large = large_bytes(parts);
         if claim == Claim::Sends {
-            let allowed = self.segments.check_limit(segments, large);
+            let allowed = self.segments.admit(segments, large);
             allowed.map_err(|error| self.of_new_file(self.segments.directory().into(), error))?;
         }
         // The first segment of all does not wait for what is to be kept back behind it.
@@ -161,6 +161,31 @@ impl Writer {
             self.messages_until = self.messages_until();
         }
         Ok(Written { entries, end: self.end })
+    }
+
+    /// Begins the next segment, with nothing in it, for what the limit does not allow together with it: once nothing in the one
+    /// before is needed that can be given up, as it cannot while it is written to. Says what was written, if that helps.
+    pub(crate) fn leave_segment(&mut self, parts: &[Encoded]) -> Result<Option<Written>, WriteError> {
+        let plan = plan(parts, self.room(), self.segments.max_file_length());
+        let large = large_bytes(parts);
+        let is_begun = matches!(&*plan, [batch] if batch.in_new_segment);
+        let is_in_its_way =
+            self.segments.check_limit(1, large).is_err() && self.segments.check_limit(1, 0).is_ok();
+        if self.active.is_none() || !is_begun || !is_in_its_way {
+            return Ok(None);
+        }
+        let Ok(mut spares) = self.segments.take_spares(1, Segments::RESERVE) else { return Ok(None) };
+        let mut entries = Vec::new();
+        let empty = Planned { in_new_segment: true, ..Planned::default() };
+        match self.write_batch(&empty, spares.pop(), &[], &mut entries) {
+            // Too many files are open, and the spare is one again.
+            Err(WriteError::Full { .. }) => return Ok(None),
+            written => written?,
+        }
+        self.messages_until = self.messages_until();
+        // What it waits for is less now.
+        let _ = self.segments.admit(0, large);
+        Ok(Some(Written { entries, end: self.end }))
     }
 
     fn messages_until(&self) -> Lsn {
@@ -396,6 +421,11 @@ impl Plan {
             }
         }
     }
+}
+
+/// Bytes of the files that large messages get.
+fn large_bytes(parts: &[Encoded]) -> u64 {
+    parts.iter().flat_map(Encoded::large).map(|rest| rest.bytes.len() as u64).sum()
 }
 
 /// Bytes that a batch with so many bytes of records takes.

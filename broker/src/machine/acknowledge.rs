@@ -48,10 +48,12 @@ impl Machine {
                 | AckKind::Poison { .. }
                 | AckKind::Standard
                 | AckKind::Redelivered { .. }
-                | AckKind::Individual
                 | AckKind::Retained
         ) {
             subscription.hand_over(ack.last);
+        }
+        if matches!(ack.kind, AckKind::Individual) {
+            subscription.hand_over_alone(ack.first, ack.last);
         }
         match &ack.kind {
             AckKind::Delivered => {}

@@ -106,12 +106,16 @@ impl Machine {
             self.note(ticket, |outcome| outcome.without_destination += 1);
             return;
         };
-        if is_copy && (self.store_room.is_full() || !self.has_room_for(message.size() as u64)) {
+        let mut message = Message::clone(message);
+        message.headers_mut().destination = to;
+        let lacks_room = |machine: &mut Self| {
+            (machine.store_room.is_full() && machine.is_stored(NOBODY, &message))
+                || !machine.has_room_for(message.size() as u64)
+        };
+        if is_copy && lacks_room(self) {
             self.note(ticket, |outcome| outcome.no_room += 1);
             return;
         }
-        let mut message = Message::clone(message);
-        message.headers_mut().destination = to;
         if matches!(action, Action::Retry) {
             let properties = message.properties_mut_unchecked();
             for name in OF_DEATH {

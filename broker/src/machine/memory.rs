@@ -226,7 +226,7 @@ impl Machine {
     /// Whether a new send has to wait for room in the store, or for one of its own producer that does.
     pub(super) fn must_wait_for_store(&self, arrived: &Arrived, send: &SendMessage) -> bool {
         self.memory.store_line.has(arrived.producer_key())
-            || (self.store_room.is_full() && self.is_stored(arrived.connection, send))
+            || (self.store_room.is_full() && self.is_stored(arrived.connection, &send.message))
     }
 
     /// Whether a send takes part in ending deliveries: they free memory only by the commit that it is part of, so it
@@ -262,7 +262,7 @@ impl Machine {
             Wanted::Memory => self.memory.line.add(parked, is_oversized),
             // What needs the store stands aside there, and what waits only behind it stands in line once it is gone.
             Wanted::Store => {
-                let needs_store = self.is_stored(parked.arrived.connection, &parked.send);
+                let needs_store = self.is_stored(parked.arrived.connection, &parked.send.message);
                 self.memory.store_line.add(parked, needs_store);
             }
         }
@@ -398,9 +398,9 @@ impl Machine {
         numbers
     }
 
-    /// Whether a send ends in the store.
-    pub(super) fn is_stored(&self, connection: ConnectionKey, send: &SendMessage) -> bool {
-        let headers = send.message.headers();
+    /// Whether what a connection sends ends in the store.
+    pub(super) fn is_stored(&self, connection: ConnectionKey, message: &Message) -> bool {
+        let headers = message.headers();
         let is_lasting = |to: &Destination| {
             let is_to_durable = || match self.find_target(to) {
                 Some(Target::Topic(topic)) => self.durable_queues(topic, connection).next().is_some(),

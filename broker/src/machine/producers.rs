@@ -179,7 +179,7 @@ impl Passed {
 impl Machine {
     /// Whether a send was sent before, so that it needs no room.
     pub(super) fn came_before(&self, connection: ConnectionKey, send: &SendMessage) -> bool {
-        self.is_stored(connection, send)
+        self.is_stored(connection, &send.message)
             && send.message.headers().message_id.as_ref().is_some_and(|id| self.producers.have(id))
     }
 
@@ -187,7 +187,7 @@ impl Machine {
     /// doubt.
     pub(super) fn is_resent(&mut self, arrived: Arrived, send: &SendMessage) -> bool {
         let Some(id) = &send.message.headers().message_id else { return false };
-        if !self.is_stored(arrived.connection, send) {
+        if !self.is_stored(arrived.connection, &send.message) {
             return false;
         }
         let is_known = self.producers.knows(id);

@@ -41,7 +41,7 @@ impl Machine {
     pub(super) fn store_is_full(&mut self, reason: &Arc<str>) {
         self.store_room.full = Some(Arc::clone(reason));
         self.store_room.is_back = false;
-        let is_stored = |parked: &&Parked| self.is_stored(parked.arrived.connection, &parked.send);
+        let is_stored = |parked: &&Parked| self.is_stored(parked.arrived.connection, &parked.send.message);
         let waiting = self.memory.line.iter().filter(is_stored);
         let waiting: Vec<Arrived> = waiting.map(|parked| parked.arrived).collect();
         for arrived in waiting {

@@ -53,6 +53,8 @@ pub(super) struct Delivered {
     pub(super) position: Position,
     /// Whether it was reserved for the subscription when it was dispatched.
     pub(super) was_reserved: bool,
+    /// Whether it is known by itself that it reached the application, while of those before it this is not known.
+    is_handed_over: bool,
     /// The transaction that acknowledged it and has not ended.
     pub(super) locked_by: Option<TransactionId>,
 }
@@ -131,7 +133,8 @@ impl Subscription {
     pub(super) fn deliver(&mut self, position: Position) -> u64 {
         self.last_number += 1;
         let was_reserved = self.reserved.remove(&position);
-        self.in_flight.insert(self.last_number, Delivered { position, was_reserved, locked_by: None });
+        let delivered = Delivered { position, was_reserved, is_handed_over: false, locked_by: None };
+        self.in_flight.insert(self.last_number, delivered);
         // It had room for this one.
         self.is_told_slow = false;
         if let Some(credit) = self.explicit_credit() {
@@ -205,15 +208,27 @@ impl Subscription {
     pub(super) fn hand_over(&mut self, number: u64) {
         let number = number.min(self.last_number);
         if number > self.handed_over {
-            let newly = self.in_flight.range(self.handed_over + 1..=number).count();
+            let newly = self.in_flight.range(self.handed_over + 1..=number);
+            let newly = newly.filter(|(_, delivered)| !delivered.is_handed_over).count();
             self.handed_over_unsettled += newly as u64;
             self.handed_over = number;
         }
     }
 
-    /// Whether the delivery of this number reached the application.
-    pub(super) fn was_handed_over(&self, number: u64) -> bool {
-        number <= self.handed_over
+    /// Notes that each of these deliveries reached the application, of which nothing follows for those before them.
+    pub(super) fn hand_over_alone(&mut self, first: u64, last: u64) {
+        let first = first.max(self.handed_over + 1);
+        if first <= last {
+            for (_, delivered) in self.in_flight.range_mut(first..=last) {
+                let was_handed_over = std::mem::replace(&mut delivered.is_handed_over, true);
+                self.handed_over_unsettled += u64::from(!was_handed_over);
+            }
+        }
+    }
+
+    /// Whether a delivery of this number reached the application.
+    fn was_handed_over(&self, number: u64, delivered: &Delivered) -> bool {
+        number <= self.handed_over || delivered.is_handed_over
     }
 
     /// The number of the delivery that reached the application last.
@@ -244,16 +259,18 @@ impl Subscription {
 
     /// The first delivery that did not reach the application and that nothing was said of.
     pub(super) fn next_unseen(&self) -> Option<(u64, Position)> {
-        self.next_unsettled(self.handed_over + 1, u64::MAX)
+        let mut unseen = self.in_flight.range(self.handed_over + 1..);
+        unseen
+            .find(|(_, delivered)| delivered.locked_by.is_none() && !delivered.is_handed_over)
+            .map(|(number, delivered)| (*number, delivered.position))
     }
 
-    /// Ends a delivery, and says what it was.
-    pub(super) fn settle(&mut self, number: u64) -> Option<Delivered> {
+    /// Ends a delivery, and says what it was, and whether it reached the application.
+    pub(super) fn settle(&mut self, number: u64) -> Option<(Delivered, bool)> {
         let delivered = self.in_flight.remove(&number)?;
-        if number <= self.handed_over {
-            self.handed_over_unsettled -= 1;
-        }
-        Some(delivered)
+        let was_handed_over = self.was_handed_over(number, &delivered);
+        self.handed_over_unsettled -= u64::from(was_handed_over);
+        Some((delivered, was_handed_over))
     }
 
     /// Ends a delivery that did not reach the application, whatever was said of later ones; explicit credit that went into it is
@@ -263,7 +280,7 @@ impl Subscription {
         if let Some(credit) = self.explicit_credit() {
             credit.free_one();
         }
-        !self.is_closed && delivered.is_some_and(|delivered| delivered.was_reserved)
+        !self.is_closed && delivered.is_some_and(|(delivered, _)| delivered.was_reserved)
     }
 
     /// Keeps a delivery for a transaction that acknowledged it, or frees it again.

@@ -344,8 +344,8 @@ impl Machine {
                     self.look_at_slot(owner);
                     return;
                 }
-                subscription.settle(number);
-                (Arc::clone(&subscription.policy), subscription.was_handed_over(number))
+                let was_handed_over = subscription.settle(number).is_some_and(|(_, handed_over)| handed_over);
+                (Arc::clone(&subscription.policy), was_handed_over)
             }
         };
         if was_handed_over {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use corriere_broker::Settings;
-use corriere_core::RedeliveryPolicy;
 use corriere_core::provider::{AckKind, Credit, ProviderError};
+use corriere_core::{RedeliveryPolicy, TransactionId};
 
 use super::world::*;
 
@@ -222,4 +222,30 @@ fn a_retained_message_stays_with_its_consumer_and_counts() {
     );
     world.close_session(consumer);
     assert_eq!(counted(&world.received(next)), [(1, 3)]);
+}
+
+#[test]
+fn an_individual_acknowledgement_says_nothing_of_the_deliveries_before_it() {
+    for in_transaction in [false, true] {
+        let mut world = World::new();
+        let orders = queue("orders");
+        let client = world.connect();
+        let consumer = world.consumer(client, &orders, window(10));
+        for sequence in 1..=3 {
+            world.send(client, message(&orders, sequence));
+        }
+        let transaction = in_transaction.then_some(TransactionId::Local(1));
+        if in_transaction {
+            world.begin(client, 1);
+        }
+        world.done(client, acknowledge(consumer, 2, 2, AckKind::Individual, transaction));
+        world.close(consumer, 0);
+        if in_transaction {
+            world.roll_back(client, 1);
+        }
+        let again = world.consumer(client, &orders, window(10));
+        let received = counted(&world.received(again));
+        let expected = if in_transaction { vec![(1, 1), (2, 2), (3, 1)] } else { vec![(1, 1), (3, 1)] };
+        assert_eq!(received, expected, "what only sat in a buffer does not count");
+    }
 }

@@ -413,3 +413,23 @@ fn what_is_gone_by_its_turn_is_skipped() {
     let expected = OperationCounts { matched: 1, skipped: 1, ..OperationCounts::default() };
     assert_eq!(world.managed.pop().unwrap().1, Ok(expected));
 }
+
+#[test]
+fn a_copy_that_the_store_does_not_get_is_made_while_that_is_full() {
+    let mut world = World::new();
+    let orders = queue("orders");
+    let sender = world.connect();
+    world.send(sender, message(&orders, 1));
+    world.send(sender, non_persistent(&orders, 2));
+    let news = Destination::topic("news").unwrap();
+    let reader = world.connect();
+    let reader = world.consumer(reader, &news, window(10));
+    world.step(Input::StoreFull { reason: "no room".into() });
+    let outcome = world.manage(&orders, Action::Copy(queue("copies")), |_| true);
+    assert_eq!((outcome.done, outcome.no_room), (1, 1));
+    assert_eq!(world.pending(&queue("copies")), [2]);
+    // Of a topic without a durable subscription nothing is stored.
+    let outcome = world.manage(&orders, Action::Copy(news), |_| true);
+    assert_eq!((outcome.done, outcome.no_room), (2, 0));
+    assert_eq!(sequences(&world.received(reader)), [1, 2]);
+}

@@ -44,24 +44,27 @@ impl NamedFactory {
             let any = format!("{scheme}://any").parse().ok();
             any.map(|any| self.factory.prefetch(&any).to_string())
         };
+        let durable = Some(self.factory.durable_prefetch().to_string());
+        let browser = Some(self.factory.browser_prefetch().to_string());
         let bounded = Some(self.factory.has_bounded_extension().to_string());
-        for (key, option, value) in [
-            ("queue", "jms.prefetchPolicy.queuePrefetch", prefetch("queue")),
-            ("topic", "jms.prefetchPolicy.topicPrefetch", prefetch("topic")),
-            ("bounded_extension", "jms.prefetchPolicy.boundedExtension", bounded),
-        ] {
+        let optimizes = Some(self.factory.optimizes_acknowledge().to_string());
+        let keys: [(&[&str], _, _); 6] = [
+            (&["prefetch", "queue"], "jms.prefetchPolicy.queuePrefetch", prefetch("queue")),
+            (&["prefetch", "topic"], "jms.prefetchPolicy.topicPrefetch", prefetch("topic")),
+            (&["prefetch", "durable"], "jms.prefetchPolicy.durableTopicPrefetch", durable),
+            (&["prefetch", "browser"], "jms.prefetchPolicy.queueBrowserPrefetch", browser),
+            (&["prefetch", "bounded_extension"], "jms.prefetchPolicy.boundedExtension", bounded),
+            (&["optimize_acknowledge"], "jms.optimizeAcknowledge", optimizes),
+        ];
+        for (key, option, value) in keys {
+            let preset = preset.filter(|preset| preset.prefetch().iter().any(|(name, _)| *name == option));
             let origin = match (saying(options, option), preset) {
                 (Some(said), _) => format!("the option `{said}` of `url`"),
                 (None, Some(preset)) => format!("default of the preset `{}`", preset.name()),
                 (None, None) => "default".to_owned(),
             };
             if let Some(value) = value {
-                listing.set_default(
-                    &["connection_factories", &self.name],
-                    &["prefetch", key],
-                    &value,
-                    &origin,
-                );
+                listing.set_default(&["connection_factories", &self.name], key, &value, &origin);
             }
         }
     }
@@ -211,11 +214,11 @@ fn preset_of(address: &str, configuration: &Configuration) -> Option<Preset> {
     own.and_then(|broker| broker.preset)
 }
 
-/// Which of the options of a URL says what this one means: itself, or that for both prefetches.
+/// Which of the options of a URL says what this one means: itself, or that for all prefetches.
 fn saying<'a>(options: &str, option: &'a str) -> Option<&'a str> {
     let says = |name: &str| options.split('&').any(|option| option.split('=').next() == Some(name));
-    let both = option.ends_with("Prefetch").then_some("jms.prefetchPolicy.all");
-    std::iter::once(option).chain(both).find(|name| says(name))
+    let all = option.ends_with("Prefetch").then_some("jms.prefetchPolicy.all");
+    std::iter::once(option).chain(all).find(|name| says(name))
 }
 
 /// The name of the broker of this process that a URL means, if it means one.

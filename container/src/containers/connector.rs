@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use corriere_core::client::SlowConsumer;
+use corriere_core::SlowConsumer;
 use corriere_core::{Connection, ConnectionFactory, Error};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 

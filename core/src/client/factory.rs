@@ -149,6 +149,12 @@ impl ConnectionFactory {
         Connection::connect(self.clone(), &*provider, options, clock).await
     }
 
+    /// Whether acknowledgements are put off in sessions that acknowledge by themselves (`jms.optimizeAcknowledge`).
+    #[must_use]
+    pub fn optimizes_acknowledge(&self) -> bool {
+        self.url.options.optimize_acknowledge
+    }
+
     /// How acknowledgements are put off in sessions that acknowledge by themselves, if the URL asks for that.
     pub(super) fn optimize_acknowledge(&self) -> Option<OptimizeAcknowledge> {
         let options = &self.url.options;

@@ -32,12 +32,15 @@ impl Model {
             ack.kind,
             AckKind::Delivered
                 | AckKind::Standard
-                | AckKind::Individual
                 | AckKind::Redelivered { .. }
                 | AckKind::Poison { .. }
                 | AckKind::Retained
         ) {
             subscription.hand_over(ack.last);
+        }
+        if ack.kind == AckKind::Individual {
+            // Of those before it nothing is said.
+            subscription.handed_over_alone.extend(ack.first..=ack.last.min(subscription.delivered));
         }
         match &ack.kind {
             AckKind::Delivered => {}

@@ -1,5 +1,7 @@
 //! Inputs: what happens to the broker.
 
+use std::collections::BTreeSet;
+
 use corriere_broker::machine::{ConnectionKey, Input, Ticket};
 use corriere_core::id::Xid;
 use corriere_core::provider::{Cause, Command, Credit, Subscribe};
@@ -298,6 +300,7 @@ impl Model {
             epoch: 0,
             delivered: 0,
             handed_over: 0,
+            handed_over_alone: BTreeSet::new(),
         });
         self.windows[0] += u64::from(self.adopt_prefetch(&key));
     }
@@ -329,9 +332,10 @@ impl Model {
     /// gave back before is reserved for it again.
     pub(super) fn recall(&mut self, key: &SubscriptionKey) {
         let Some(subscription) = self.subscription(key) else { return };
-        let (handed_over, policy) = (subscription.handed_over, subscription.policy.clone());
-        let unseen = self.unsettled(key.0, key.1).into_iter().filter(|number| *number > handed_over).count();
-        self.give_back_all(key, |number| number > handed_over, false, &Death::Returned, &policy);
+        let (seen, policy) = (subscription.clone(), subscription.policy.clone());
+        let is_unseen = |number| !seen.has_in_hands(number);
+        let unseen = self.unsettled(key.0, key.1).into_iter().filter(|number| is_unseen(*number)).count();
+        self.give_back_all(key, is_unseen, false, &Death::Returned, &policy);
         // Explicit credit that went into what comes back unseen is free again.
         if let Some(subscription) = self.subscription_mut(key)
             && subscription.credit == Credit::Explicit
@@ -428,13 +432,19 @@ impl Subscription {
         self.handed_over = self.handed_over.max(number.min(self.delivered));
     }
 
+    /// Whether a delivery is known to have reached the application.
+    #[must_use]
+    pub fn has_in_hands(&self, number: u64) -> bool {
+        number <= self.handed_over || self.handed_over_alone.contains(&number)
+    }
+
     /// Whether it has credit for one more, given the numbers that it has and that are not settled.
     #[must_use]
     pub fn has_room(&self, held: &[u64]) -> bool {
         match self.credit {
             Credit::Explicit => self.granted > 0,
             Credit::Window { prefetch, extension } => {
-                let in_hands = held.iter().filter(|number| **number <= self.handed_over).count();
+                let in_hands = held.iter().filter(|number| self.has_in_hands(**number)).count();
                 let widened = extension.map_or(in_hands, |extension| in_hands.min(extension as usize));
                 held.len() < prefetch as usize + widened
             }

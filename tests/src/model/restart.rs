@@ -151,7 +151,7 @@ impl Model {
             let Some(entry) = entry else { continue };
             let in_hands = entry.holder.as_ref().is_some_and(|holder| {
                 self.subscription(&holder.subscription)
-                    .is_some_and(|subscription| holder.number <= subscription.handed_over)
+                    .is_some_and(|subscription| subscription.has_in_hands(holder.number))
                     // Whatever becomes of a prepared transaction, that counts what it has acknowledged.
                     && !holder.locked_by.as_ref().is_some_and(|key| self.is_prepared(key))
             });

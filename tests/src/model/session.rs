@@ -1,5 +1,6 @@
 //! What connections have opened, as the model remembers it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use corriere_broker::machine::{BatchId, ConnectionKey, Ticket};
@@ -73,6 +74,8 @@ pub struct Subscription {
     pub delivered: u64,
     /// The highest number known to be in the hands of the application.
     pub handed_over: u64,
+    /// Those that are known to be there by themselves.
+    pub handed_over_alone: BTreeSet<u64>,
 }
 
 /// A transaction.

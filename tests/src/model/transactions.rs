@@ -248,7 +248,7 @@ impl Model {
                 continue;
             }
             let is_blamed = cause.is_none_or(|cause| cause.kind != CauseKind::Resource);
-            let is_counted = is_blamed && owner.is_none_or(|owner| number <= owner.handed_over);
+            let is_counted = is_blamed && owner.is_none_or(|owner| owner.has_in_hands(number));
             let death = death_by(cause);
             self.give_back(index, Return { is_counted, death, policy, not_before: None, reserved_for: None });
         }

@@ -297,6 +297,32 @@ impl Planner<'_> {
         }
     }
 
+    /// Refuses a template whose connection would need the client id that a listener with a durable subscription keeps. Where that
+    /// listener is transacted and of the template's own connection factory, the template may be for its runs alone, in which
+    /// it has no connection of its own.
+    pub(super) fn check_templates(&mut self, listeners: &[PlannedListener]) {
+        for (place, factory) in std::mem::take(&mut self.templates) {
+            let Some(client_id) = factory.client_id() else { continue };
+            let keeps = |PlannedListener { settings, .. }: &&PlannedListener| {
+                let joins =
+                    settings.acknowledge == Acknowledge::Transacted && settings.factory.is_same(&factory);
+                settings.subscription.is_some()
+                    && settings.factory.url() == factory.url()
+                    && settings.factory.client_id() == Some(client_id)
+                    && !joins
+            };
+            let Some(PlannedListener { listener, .. }) = listeners.iter().find(keeps) else { continue };
+            let id = listener.id;
+            self.problems.push(ConfigError::Value {
+                place,
+                found: format!("with the client id `{client_id}`, which listener `{id}` has"),
+                expected: format!(
+                    "a connection factory without it, or another `client_id` in `[listeners.{id}]`, as only one connection can have it"
+                ),
+            });
+        }
+    }
+
     fn refuse(&mut self, said: &Setting<String>, expected: &str) {
         self.problems.push(said.place.error(
             || expected.to_owned(),

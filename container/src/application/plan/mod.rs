@@ -50,8 +50,8 @@ impl Plan {
     pub(super) fn new(configuration: &Configuration, parts: &Parts<'_>, problems: &mut Problems) -> Self {
         let factories = factories(configuration, parts, problems);
         let beans = BeanPlan::default();
-        let remarks = Vec::new();
-        let mut planner = Planner { configuration, parts, factories, beans, problems, remarks };
+        let (templates, remarks) = (Vec::new(), Vec::new());
+        let mut planner = Planner { configuration, parts, factories, beans, templates, problems, remarks };
         planner.check_listener_ids();
         planner.beans();
         planner.templates();
@@ -66,6 +66,7 @@ impl Plan {
             }
         }
         planner.check_client_ids(&listeners);
+        planner.check_templates(&listeners);
         let Planner { factories, beans, problems, mut remarks, .. } = planner;
         let beans = beans.wire(&users, problems).unwrap_or_default();
         remarks.extend(configuration.without_effect.iter().cloned().map(Remark::WithoutEffect));
@@ -78,6 +79,8 @@ struct Planner<'a> {
     parts: &'a Parts<'a>,
     factories: Vec<NamedFactory>,
     beans: BeanPlan,
+    /// The connection factory of each template, and what says so.
+    templates: Vec<(Place, ConnectionFactory)>,
     problems: &'a mut Problems,
     remarks: Vec<Remark>,
 }
@@ -119,6 +122,10 @@ impl Planner<'_> {
             &user,
             &format!("templates.{name}.connection_factory"),
         );
+        if let Some(NamedFactory { factory, .. }) = &factory {
+            let place = table.connection_factory.as_ref().map_or(&table.place, |named| &named.place);
+            self.templates.push((place.clone(), factory.clone()));
+        }
         let converter = self.converter(table.message_converter.as_ref());
         let destination = table.default_destination.as_ref().map(|name| self.address(name));
         let mut builder = JmsTemplate::builder(factory?.factory)

@@ -55,6 +55,8 @@ fn effects(text: &str) -> String {
         let [queue, topic] = ["queue://q", "topic://t"].map(|name| name.parse().expect("a destination"));
         let (queue, topic) = (factory.prefetch(&queue), factory.prefetch(&topic));
         effects.push(format!("{name} {queue} {topic} {}", factory.has_bounded_extension()));
+        let (durable, browser) = (factory.durable_prefetch(), factory.browser_prefetch());
+        effects.push(format!("{durable} {browser} {}", factory.optimizes_acknowledge()));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let beans = runtime.block_on(plan.beans.make(Duration::ZERO)).expect("they are made");

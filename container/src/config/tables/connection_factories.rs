@@ -62,6 +62,16 @@ static SCHEMA: TableSchema = TableSchema {
                     .default("1000")
                     .activemq("32766")
                     .answers("`jms.prefetchPolicy.topicPrefetch`"),
+                KeySchema::new("durable", PREFETCH, "The same for consumers of durable subscriptions.")
+                    .default("100")
+                    .answers("`jms.prefetchPolicy.durableTopicPrefetch`"),
+                KeySchema::new(
+                    "browser",
+                    Kind::Number { least: 1, most: MAXIMUM_PREFETCH as i64 },
+                    "Messages that a browser is shown ahead.",
+                )
+                .default("500")
+                .answers("`jms.prefetchPolicy.queueBrowserPrefetch`"),
                 KeySchema::new(
                     "bounded_extension",
                     Kind::Boolean,
@@ -74,10 +84,18 @@ static SCHEMA: TableSchema = TableSchema {
             ]),
             "How far a broker may send ahead to consumers.",
         ),
+        KeySchema::new(
+            "optimize_acknowledge",
+            Kind::Boolean,
+            "Whether sessions that acknowledge by themselves tell the broker of many messages at once. What they have not told \
+             of comes again if the process dies.",
+        )
+        .default("false")
+        .answers("`jms.optimizeAcknowledge`"),
     ],
 };
 
-/// The option of a URL that says both prefetches.
+/// The option of a URL that says all prefetches.
 const ALL_PREFETCH: &str = "jms.prefetchPolicy.all";
 const NOT_EMPTY: Kind = Kind::Text("a text that is not empty");
 
@@ -99,8 +117,14 @@ pub struct ConnectionFactoryTable {
     pub queue_prefetch: Option<u32>,
     /// Messages that a consumer of a topic may have ahead.
     pub topic_prefetch: Option<u32>,
+    /// Messages that a consumer of a durable subscription may have ahead.
+    pub durable_prefetch: Option<u32>,
+    /// Messages that a browser is shown ahead.
+    pub browser_prefetch: Option<u32>,
     /// Whether what was handed over widens the window of a consumer by a bounded number only.
     pub bounded_extension: Option<bool>,
+    /// Whether sessions that acknowledge by themselves tell of many messages at once.
+    pub optimize_acknowledge: Option<bool>,
 }
 
 impl ConnectionFactoryTable {
@@ -128,7 +152,11 @@ impl ConnectionFactoryTable {
             send_timeout,
             queue_prefetch: prefetch.and_then(|table| table.value("queue", count)),
             topic_prefetch: prefetch.and_then(|table| table.value("topic", count)),
+            durable_prefetch: prefetch.and_then(|table| table.value("durable", count)),
+            browser_prefetch: prefetch
+                .and_then(|table| table.value("browser", |value| count(value).filter(|count| *count > 0))),
             bounded_extension: prefetch.and_then(|table| table.value("bounded_extension", value::boolean)),
+            optimize_acknowledge: table.value("optimize_acknowledge", value::boolean),
         };
         read.refuse_twice(table, prefetch);
         Some(read)
@@ -153,7 +181,7 @@ impl ConnectionFactoryTable {
         let text = |setting: &Option<Setting<String>>| setting.as_ref().map(|setting| setting.value.clone());
         let number = |number: Option<u32>| number.map(|number| number.to_string());
         let timeout = self.send_timeout.map(|timeout| timeout.as_millis().to_string());
-        let bounded = self.bounded_extension.map(|bounded| bounded.to_string());
+        let flag = |flag: Option<bool>| flag.map(|flag| flag.to_string());
         [
             (false, "user", "jms.userName", text(&self.user)),
             (false, "password", "jms.password", text(&self.password)),
@@ -161,7 +189,10 @@ impl ConnectionFactoryTable {
             (false, "send_timeout", "jms.sendTimeout", timeout),
             (true, "queue", "jms.prefetchPolicy.queuePrefetch", number(self.queue_prefetch)),
             (true, "topic", "jms.prefetchPolicy.topicPrefetch", number(self.topic_prefetch)),
-            (true, "bounded_extension", "jms.prefetchPolicy.boundedExtension", bounded),
+            (true, "durable", "jms.prefetchPolicy.durableTopicPrefetch", number(self.durable_prefetch)),
+            (true, "browser", "jms.prefetchPolicy.queueBrowserPrefetch", number(self.browser_prefetch)),
+            (true, "bounded_extension", "jms.prefetchPolicy.boundedExtension", flag(self.bounded_extension)),
+            (false, "optimize_acknowledge", "jms.optimizeAcknowledge", flag(self.optimize_acknowledge)),
         ]
         .into_iter()
         .filter_map(|(is_prefetch, key, option, value)| {
@@ -175,9 +206,11 @@ impl ConnectionFactoryTable {
         let (_, query) = self.url.value.split_once('?').unwrap_or_default();
         let in_url: Vec<_> = query.split('&').filter_map(|option| option.split('=').next()).collect();
         for Said { is_prefetch, key, option, .. } in self.said() {
-            let both = [ALL_PREFETCH, option];
-            let same = if matches!(key, "queue" | "topic") { &both[..] } else { &both[1..] };
-            let Some(option) = same.iter().find(|option| in_url.contains(option)) else { continue };
+            let all = option.ends_with("Prefetch").then_some(ALL_PREFETCH);
+            let same = [Some(option), all];
+            let Some(option) = same.into_iter().flatten().find(|option| in_url.contains(option)) else {
+                continue;
+            };
             table.problem(ConfigError::Value {
                 place: prefetch.filter(|_| is_prefetch).unwrap_or(table).place(key),
                 found: format!("a second value beside the option `{option}` of {}", self.url.place),

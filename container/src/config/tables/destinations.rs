@@ -7,7 +7,7 @@ use super::super::destinations::Destinations;
 use super::super::error::ConfigError;
 use super::super::reading::{Reading, TableReader};
 use super::super::schema::{KeySchema, Kind, Shape, TABLES, TableSchema};
-use super::super::value;
+use super::queue_or_topic::{QueueOrTopic, Wrong};
 
 #[expect(unsafe_code, reason = "linkme names a link section")]
 #[distributed_slice(TABLES)]
@@ -42,29 +42,14 @@ pub(super) fn read(reading: &Reading<'_>) -> Destinations {
 }
 
 fn destination(table: &TableReader<'_>) -> Option<Destination> {
-    let queue = table.setting("queue", value::text);
-    let topic = table.setting("topic", value::text);
-    let (made, place) = match (queue, topic) {
-        (Some(queue), None) => (Destination::queue(&queue.value), queue.place),
-        (None, Some(topic)) => (Destination::topic(&topic.value), topic.place),
-        (Some(_), Some(_)) => {
-            table.problem(ConfigError::Value {
-                place: table.own_place(),
-                found: "a queue and a topic at once".to_owned(),
-                expected: "one of them".to_owned(),
-            });
-            return None;
-        }
-        (None, None) => {
-            if !table.values().contains_key("queue") && !table.values().contains_key("topic") {
-                table.problem(ConfigError::Value {
-                    place: table.own_place(),
-                    found: "without a physical name".to_owned(),
-                    expected: "{ queue = \"…\" } or { topic = \"…\" }".to_owned(),
-                });
-            }
-            return None;
-        }
+    let wrong = Wrong {
+        both: "a queue and a topic at once",
+        none: "without a physical name",
+        expected: "{ queue = \"…\" } or { topic = \"…\" }",
+    };
+    let (made, place) = match QueueOrTopic::read(table, &wrong)? {
+        QueueOrTopic::Queue(queue) => (Destination::queue(&queue.value), queue.place),
+        QueueOrTopic::Topic(topic) => (Destination::topic(&topic.value), topic.place),
     };
     made.map_err(|source| {
         let expected = || "the physical name of a queue or a topic".to_owned();

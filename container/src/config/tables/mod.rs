@@ -10,6 +10,7 @@ mod listeners;
 mod message_converters;
 mod policies;
 mod preset;
+mod queue_or_topic;
 mod redelivery;
 mod store;
 mod templates;

@@ -7,6 +7,7 @@ use super::super::reading::{Setting, TableReader};
 use super::super::schema::{KeySchema, Kind};
 use super::super::value;
 use super::broker::{self, DeadLetterKind};
+use super::queue_or_topic::{QueueOrTopic, Wrong};
 use super::redelivery;
 
 pub(super) const KEYS: &[KeySchema] = &[
@@ -85,29 +86,14 @@ pub(super) fn read(broker: &TableReader<'_>) -> Vec<PolicyTable> {
 }
 
 fn pattern(table: &TableReader<'_>) -> Option<Setting<DestinationPattern>> {
-    let queue = table.setting("queue", value::text);
-    let topic = table.setting("topic", value::text);
-    let (made, place): (Result<_, PatternError>, _) = match (queue, topic) {
-        (Some(queue), None) => (DestinationPattern::queue(&queue.value), queue.place),
-        (None, Some(topic)) => (DestinationPattern::topic(&topic.value), topic.place),
-        (Some(_), Some(_)) => {
-            table.problem(ConfigError::Value {
-                place: table.own_place(),
-                found: "for a queue and a topic at once".to_owned(),
-                expected: "one of them".to_owned(),
-            });
-            return None;
-        }
-        (None, None) => {
-            if !table.values().contains_key("queue") && !table.values().contains_key("topic") {
-                table.problem(ConfigError::Value {
-                    place: table.own_place(),
-                    found: "for no destination".to_owned(),
-                    expected: "queue = \"…\" or topic = \"…\" in it, such as \"orders.>\"".to_owned(),
-                });
-            }
-            return None;
-        }
+    let wrong = Wrong {
+        both: "for a queue and a topic at once",
+        none: "for no destination",
+        expected: "queue = \"…\" or topic = \"…\" in it, such as \"orders.>\"",
+    };
+    let (made, place): (Result<_, PatternError>, _) = match QueueOrTopic::read(table, &wrong)? {
+        QueueOrTopic::Queue(queue) => (DestinationPattern::queue(&queue.value), queue.place),
+        QueueOrTopic::Topic(topic) => (DestinationPattern::topic(&topic.value), topic.place),
     };
     match made {
         Ok(value) => Some(Setting { value, place }),

@@ -52,15 +52,24 @@ final class Durables {
         Session session;
 
         Scene(Ground ground) throws JMSException {
+            this(ground, Session.AUTO_ACKNOWLEDGE, "");
+        }
+
+        Scene(Ground ground, int mode, String options) throws JMSException {
             this.ground = ground;
             sending = ground.session();
             producer = sending.createProducer(sending.createTopic(ground.name()));
-            connect(Session.AUTO_ACKNOWLEDGE, "");
+            connect(mode, options);
         }
 
         void connect(int mode, String options) throws JMSException {
             connection = ground.connectAs(ground.name("client"), options);
             session = connection.createSession(mode == Session.SESSION_TRANSACTED, mode);
+        }
+
+        void connectAgain(int mode) throws JMSException {
+            connection.close();
+            connect(mode, "");
         }
 
         Topic topic() throws JMSException {
@@ -71,11 +80,25 @@ final class Durables {
             return session.createDurableSubscriber(topic(), name);
         }
 
+        /** The end of a subscription, and of the consumer that has it. */
+        void end(MessageConsumer consumer, String name) throws JMSException {
+            consumer.close();
+            session.unsubscribe(name);
+        }
+
         void publish(String... texts) throws JMSException {
             for (String text : texts) {
                 producer.send(sending.createTextMessage(text));
             }
         }
+    }
+
+    /** The next message, which has this text and is delivered for this time. */
+    private static Message takeDelivery(MessageConsumer consumer, int delivery, String text) throws Exception {
+        Message message = take(consumer);
+        same(text, Ground.text(message), "what comes");
+        checkDelivery(message, delivery);
+        return message;
     }
 
     private static void keeps(Ground ground) throws Exception {
@@ -84,21 +107,15 @@ final class Durables {
         scene.subscribe("name").close();
         scene.publish("a", "b");
         MessageConsumer consumer = scene.subscribe("name");
-        for (String text : new String[] {"a", "b"}) {
-            Message message = take(consumer);
-            same(text, Ground.text(message), "what was kept");
-            checkDelivery(message, 1);
-        }
+        takeDelivery(consumer, 1, "a");
+        takeDelivery(consumer, 1, "b");
         scene.publish("c");
         takeTexts(consumer, "c");
-        consumer.close();
-        scene.session.unsubscribe("name");
+        scene.end(consumer, "name");
     }
 
     private static void goesOn(Ground ground) throws Exception {
-        Scene scene = new Scene(ground);
-        scene.connection.close();
-        scene.connect(Session.CLIENT_ACKNOWLEDGE, "");
+        Scene scene = new Scene(ground, Session.CLIENT_ACKNOWLEDGE, "");
         MessageConsumer consumer = scene.subscribe("name");
         scene.publish("a", "b", "c", "d");
         takeTexts(consumer, "a");
@@ -108,16 +125,10 @@ final class Durables {
         scene.publish("e");
         scene.connect(Session.CLIENT_ACKNOWLEDGE, "");
         consumer = scene.subscribe("name");
-        int[] deliveries = {2, 1, 1};
-        String[] texts = {"c", "d", "e"};
-        for (int number = 0; number < texts.length; number++) {
-            Message message = take(consumer);
-            same(texts[number], Ground.text(message), "what is left");
-            checkDelivery(message, deliveries[number]);
-            message.acknowledge();
-        }
-        consumer.close();
-        scene.session.unsubscribe("name");
+        takeDelivery(consumer, 2, "c").acknowledge();
+        takeDelivery(consumer, 1, "d").acknowledge();
+        takeDelivery(consumer, 1, "e").acknowledge();
+        scene.end(consumer, "name");
     }
 
     private static void areTwo(Ground ground) throws Exception {
@@ -126,12 +137,10 @@ final class Durables {
         scene.subscribe("other").close();
         scene.publish("a", "b");
         takeTexts(one, "a", "b");
-        one.close();
-        scene.session.unsubscribe("one");
+        scene.end(one, "one");
         MessageConsumer other = scene.subscribe("other");
         takeTexts(other, "a", "b");
-        other.close();
-        scene.session.unsubscribe("other");
+        scene.end(other, "other");
     }
 
     private static void changes(Ground ground) throws Exception {
@@ -142,8 +151,7 @@ final class Durables {
         MessageConsumer consumer = scene.session.createDurableSubscriber(second, "name");
         scene.sending.createProducer(second).send(scene.sending.createTextMessage("of the second"));
         takeTexts(consumer, "of the second");
-        consumer.close();
-        scene.session.unsubscribe("name");
+        scene.end(consumer, "name");
     }
 
     private static void drops(Ground ground) throws Exception {
@@ -154,8 +162,7 @@ final class Durables {
         MessageConsumer consumer = scene.subscribe("name");
         scene.publish("kept");
         takeTexts(consumer, "kept");
-        consumer.close();
-        scene.session.unsubscribe("name");
+        scene.end(consumer, "name");
     }
 
     private static void unknown(Ground ground) throws Exception {
@@ -174,8 +181,7 @@ final class Durables {
         check(refused.getMessage().contains("Durable consumer is in use"), refused.getMessage());
         scene.publish("a");
         takeTexts(consumer, "a");
-        consumer.close();
-        scene.session.unsubscribe("name");
+        scene.end(consumer, "name");
     }
 
     private static void inUse(Ground ground) throws Exception {
@@ -191,15 +197,13 @@ final class Durables {
         consumer = scene.subscribe("name");
         scene.publish("b");
         takeTexts(consumer, "b");
-        consumer.close();
-        scene.session.unsubscribe("name");
+        scene.end(consumer, "name");
     }
 
     private static void clientInUse(Ground ground) throws Exception {
         Scene scene = new Scene(ground);
         fails(InvalidClientIDException.class, "a second connection", () -> scene.connect(1, ""));
-        scene.connection.close();
-        scene.connect(Session.AUTO_ACKNOWLEDGE, "");
+        scene.connectAgain(Session.AUTO_ACKNOWLEDGE);
     }
 
     private static void withoutClient(Ground ground) throws Exception {
@@ -220,14 +224,11 @@ final class Durables {
         own.send(scene.session.createTextMessage("own again"));
         scene.publish("another's again");
         takeTexts(consumer, "another's again");
-        consumer.close();
-        scene.session.unsubscribe("name");
+        scene.end(consumer, "name");
     }
 
     private static void vanishes(Ground ground) throws Exception {
-        Scene scene = new Scene(ground);
-        scene.connection.close();
-        scene.connect(Session.CLIENT_ACKNOWLEDGE, "");
+        Scene scene = new Scene(ground, Session.CLIENT_ACKNOWLEDGE, "");
         MessageConsumer consumer = scene.subscribe("name");
         scene.publish("a", "b", "c");
         take(consumer).acknowledge();
@@ -246,53 +247,39 @@ final class Durables {
             }
         }
         consumer = scene.subscribe("name");
-        Message second = take(consumer);
-        same("b", Ground.text(second), "what is left");
-        checkDelivery(second, 2);
+        takeDelivery(consumer, 2, "b");
         take(consumer).acknowledge();
-        consumer.close();
-        scene.session.unsubscribe("name");
+        scene.end(consumer, "name");
     }
 
     private static void transacted(Ground ground) throws Exception {
-        Scene scene = new Scene(ground);
-        scene.connection.close();
-        scene.connect(Session.SESSION_TRANSACTED, AT_ONCE);
+        Scene scene = new Scene(ground, Session.SESSION_TRANSACTED, AT_ONCE);
         MessageConsumer consumer = scene.subscribe("name");
         scene.publish("a", "b", "c");
         takeTexts(consumer, "a", "b");
         scene.session.rollback();
-        for (String text : new String[] {"a", "b"}) {
-            Message message = take(consumer);
-            same(text, Ground.text(message), "what was rolled back");
-            checkDelivery(message, 2);
-        }
+        takeDelivery(consumer, 2, "a");
+        takeDelivery(consumer, 2, "b");
         scene.session.commit();
         takeTexts(consumer, "c");
-        scene.connection.close();
-        scene.connect(Session.AUTO_ACKNOWLEDGE, "");
+        scene.connectAgain(Session.AUTO_ACKNOWLEDGE);
         consumer = scene.subscribe("name");
         takeTexts(consumer, "c");
-        consumer.close();
-        scene.session.unsubscribe("name");
+        scene.end(consumer, "name");
     }
 
     private static void poison(Ground ground) throws Exception {
-        Scene scene = new Scene(ground);
-        scene.connection.close();
-        scene.connect(Session.SESSION_TRANSACTED, AT_ONCE + "&jms.redeliveryPolicy.maximumRedeliveries=1");
+        String options = AT_ONCE + "&jms.redeliveryPolicy.maximumRedeliveries=1";
+        Scene scene = new Scene(ground, Session.SESSION_TRANSACTED, options);
         MessageConsumer consumer = scene.subscribe("name");
         scene.publish("poison of a topic", "good");
         for (int delivery = 1; delivery <= 2; delivery++) {
-            Message message = take(consumer);
-            same("poison of a topic", Ground.text(message), "delivery " + delivery);
-            checkDelivery(message, delivery);
+            takeDelivery(consumer, delivery, "poison of a topic");
             scene.session.rollback();
         }
         takeTexts(consumer, "good");
         scene.session.commit();
-        consumer.close();
-        scene.session.unsubscribe("name");
+        scene.end(consumer, "name");
         String letters = ground.peer.sharesDeadLetters ? "ActiveMQ.DLQ" : "DLQ.topic." + ground.name();
         Message letter = ground.deadLetter(letters, "poison of a topic");
         String cause = letter.getStringProperty("dlqDeliveryFailureCause");
