@@ -54,7 +54,7 @@ impl Role for Consumer {
         let mut receiving = self.consume(&session).await?;
         let mut returned = Vec::new();
         // One that removes its subscription does so several times in a storm.
-        let most = if self.plan.unsubscribes { 40 } else { 200 };
+        let most = if self.plan.unsubscribes { 10 } else { 200 };
         for _ in 0..self.random.between(most / 10, most) {
             if self.is_over() {
                 break;
@@ -79,7 +79,7 @@ impl Role for Consumer {
                 }
             }
         }
-        if self.plan.unsubscribes && self.random.one_in(2) {
+        if self.plan.unsubscribes && !self.is_over() {
             self.unsubscribe(&session, receiving).await?;
         }
         Ok(())
@@ -109,18 +109,26 @@ impl Consumer {
         Ok(receiving)
     }
 
-    /// Removes its subscription. What waits there, and what it gave back before, goes with it.
-    async fn unsubscribe(&self, session: &Session, receiving: Vec<Receiving>) -> Result<(), Error> {
-        let ledger = &self.storm.ledger;
+    /// Removes its subscription, once something waits there: that goes with it, and a broker that ends meanwhile or later must not
+    /// bring it back.
+    async fn unsubscribe(&mut self, session: &Session, receiving: Vec<Receiving>) -> Result<(), Error> {
         for Receiving { queue, consumer, .. } in receiving {
             consumer.close().await?;
-            if let (_, Some(name)) = self.storm.source(queue) {
+            self.wait(500).await;
+            let (ledger, source) = (&self.storm.ledger, self.storm.source(queue));
+            if let (_, Some(name)) = source {
                 ledger.unsubscribing(queue);
                 session.unsubscribe(name).await?;
                 ledger.unsubscribed(queue);
             }
+            self.wait(2_000).await;
         }
         Ok(())
+    }
+
+    /// Lets some time go by, up to so many milliseconds.
+    async fn wait(&mut self, most: u64) {
+        tokio::time::sleep(Duration::from_millis(self.random.between(0, most))).await;
     }
 
     /// Has the broker hear of all that was returned: it is told what was put off, and answers to something behind that.

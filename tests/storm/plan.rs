@@ -36,6 +36,9 @@ const SUBSCRIBERS: [(AcknowledgeMode, bool); SUBSCRIPTIONS - SUBSCRIBED_CONTAINE
     (Transacted, false),
 ];
 
+/// Which of them are redelivered from once: in CLIENT, INDIVIDUAL and TRANSACTED.
+const LIMITED: [usize; 3] = [1, 3, 7];
+
 /// How a client reaches the broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transport {
@@ -163,7 +166,7 @@ impl Access {
     }
 }
 
-/// One queue with one consumer, and every third subscription, redelivers once.
+/// One queue with one consumer redelivers once, and so does a subscription in each mode that gives back.
 fn queues() -> Vec<Queue> {
     let queue = |name, topic, is_lone, is_limited: bool| Queue {
         name,
@@ -175,7 +178,7 @@ fn queues() -> Vec<Queue> {
     let onward = (0..ONWARD).map(|number| queue(format!("onward.{number}"), None, false, false));
     let lone = (0..LONE).map(|number| queue(format!("lone.{number}"), None, true, number == 0));
     let subscriptions = (0..SUBSCRIPTIONS).map(|number| {
-        let is_limited = number % 3 == 1 && number < SUBSCRIBERS.len();
+        let is_limited = LIMITED.contains(&number);
         queue(format!("subscriber.{number}"), Some(number % TOPICS), true, is_limited)
     });
     shared.chain(onward).chain(lone).chain(subscriptions).collect()

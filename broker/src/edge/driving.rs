@@ -9,7 +9,7 @@ use super::Edge;
 use super::inbox::{Post, Posted};
 use super::state::{State, Work};
 use crate::machine::Input;
-use crate::store::Sweep;
+use crate::store::{StoreError, Sweep};
 
 /// How many inputs are stepped, and how many effects are taken from the queue, at once.
 const AT_ONCE: usize = 16;
@@ -43,6 +43,11 @@ impl Edge {
 
     /// Takes the end of a batch, together with others whose end is told at once.
     pub(super) fn completed(&self, input: Input, sweep: Sweep) {
+        if let Input::Stored { outcome: Err(StoreError::Failed { reason }), .. } = &input {
+            // The store's own word of it may come later, and the machine would take this for a refusal, and say of a commit that it
+            // is rolled back which the next start finds carried out.
+            self.store_failed(reason);
+        }
         match sweep {
             Sweep::GoesOn => self.inbox.post_ahead(Posted::Input(input)),
             Sweep::Ends => self.post(Posted::Input(input)),

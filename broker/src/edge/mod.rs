@@ -100,12 +100,21 @@ impl Edge {
         match event {
             StoreEvent::Full { reason } => self.post(Posted::Input(Input::StoreFull { reason })),
             StoreEvent::Room => self.post(Posted::Input(Input::StoreRoom)),
-            StoreEvent::Failed(error) => {
-                tracing::error!(broker = self.name, %error, "the message store failed, and the broker stops");
-                self.fail(&mut self.lock(), format!("its message store failed: {error}"));
-                self.drive_if_free();
-            }
+            StoreEvent::Failed(error) => self.store_failed(&error.to_string()),
         }
+    }
+
+    fn store_failed(&self, reason: &str) {
+        let is_first = {
+            let mut state = self.lock();
+            let is_first = state.stopped.is_none();
+            self.fail(&mut state, format!("its message store failed: {reason}"));
+            is_first
+        };
+        if is_first {
+            tracing::error!(broker = self.name, reason, "the message store failed, and the broker stops");
+        }
+        self.drive_if_free();
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::attempts::Attempts;
 use super::checkpoint::Checkpoint;
 use super::committer::{Committer, Done};
-use super::completer::{Completer, sweep};
+use super::completer::{Completer, Finished, sweep};
 use super::encoded::Encoded;
 use super::error::{OpenError, advice};
 use super::hold::Hold;
@@ -256,7 +256,7 @@ impl Core {
                 let done = committer.turn(self, &mut batch, false);
                 drop(committer);
                 self.status.tell();
-                sweep(done.finished.into_iter().map(|(_, finished)| finished));
+                sweep(done.finished.into_iter().map(|(_, finished)| self.unless_failed(finished)));
             } else {
                 self.pending.put_in_line(batch);
                 drop(committer);
@@ -302,10 +302,18 @@ impl Core {
         }
         // When more is waiting, the next write and sync begin at once, and another thread completes this. Otherwise no thread
         // has to be woken for it.
-        let finished = finished.into_iter().map(|(_, finished)| finished).collect();
+        let finished = finished.into_iter().map(|(_, finished)| self.unless_failed(finished)).collect();
         self.completer.finish(finished, self.pending.is_due());
         self.pending.led(lone);
         self.write_express();
+    }
+
+    /// Of what a failed store has not done nobody knows what the next start finds: that is another end than a refusal.
+    fn unless_failed(&self, finished: Finished) -> Finished {
+        match (&finished.outcome, self.status.failed()) {
+            (Err(StoreError::Io(_)), Some(failed)) => Finished { outcome: Err(failed), ..finished },
+            _ => finished,
+        }
     }
 
     /// Syncs what is written and not synced.

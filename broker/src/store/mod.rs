@@ -27,7 +27,8 @@ pub trait MessageStore: Debug + Send + Sync {
 
     /// Takes a batch and returns at once; `completion` is called when the batch is as safe as its [`Safety`] says, or
     /// has failed: on any thread, possibly before this returns, for [`Safety::Durable`] ones in the order of their
-    /// submission. A completion must not be dropped uncalled: sends would wait for ever.
+    /// submission. A completion must not be dropped uncalled: sends would wait for ever. What has failed is not there at the next
+    /// start, but for [`StoreError::Failed`], after which nobody knows.
     ///
     /// Nothing of it need happen before the call of [`MessageStore::lead`] that has to follow. What ends a
     /// message outside of a transaction is submitted only after the batch is complete by which that message became
@@ -320,7 +321,7 @@ pub enum StoreError {
         /// What is full.
         reason: Arc<str>,
     },
-    /// It failed before, and nothing is taken any more.
+    /// It has failed, and nothing is taken any more. What was submitted before may be there at the next start.
     #[error("the store has failed and takes nothing more: {reason}")]
     Failed {
         /// The first failure.

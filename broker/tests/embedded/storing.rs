@@ -9,8 +9,10 @@ use corriere_broker::store::{
     StoreWatcher, StoredId, Sweep,
 };
 use corriere_broker::{Broker, Settings};
-use corriere_core::provider::{AckKind, Command, DeliverySink, Event, Provider, ProviderError};
-use corriere_core::{Clock, Destination, DestinationKind, Message, SessionId, SubscriptionId};
+use corriere_core::provider::{AckKind, Command, DeliverySink, Event, Provider, ProviderError, SendMessage};
+use corriere_core::{
+    Clock, Destination, DestinationKind, Message, ProducerId, SessionId, SubscriptionId, TransactionId,
+};
 
 use crate::support::*;
 
@@ -119,6 +121,34 @@ async fn a_store_that_fails_stops_the_broker_and_hangs_nobody() {
     }
     broker.stop();
     assert_eq!(*store.calls.lock().unwrap(), ["submit", "close"]);
+}
+
+#[tokio::test]
+async fn a_commit_that_a_failed_store_may_have_written_is_in_doubt_and_not_rolled_back() {
+    let (broker, store) = start_on("in_doubt", 1 << 20);
+    let (connection, _sink) = connect("in_doubt").await;
+    let failed = tokio::spawn(broker.failed());
+    store.waits.store(true, Ordering::Relaxed);
+    let transaction = TransactionId::Local(1);
+    drop(connection.submit(Command::Begin { transaction: transaction.clone() }));
+    let (producer, message) = (ProducerId(1), Arc::new(message(1)));
+    let within_it = Some(transaction.clone());
+    drop(connection.submit(Command::Send(SendMessage {
+        producer,
+        message,
+        transaction: within_it,
+        deadline: None,
+    })));
+    let commit = connection.submit(Command::Commit { transaction, one_phase: true });
+    // Both were written, and the sync failed; the store says so of them before it says so of itself.
+    let [sent, committed]: [Completion; 2] =
+        std::mem::take(&mut *store.waiting.lock().unwrap()).try_into().map_err(|_| "two batches").unwrap();
+    sent(Ok(()), Sweep::GoesOn);
+    committed(Err(StoreError::Failed { reason: "fdatasync of 7.journal: no".into() }), Sweep::Ends);
+    let told = within(commit).await.unwrap_err();
+    assert!(matches!(&told, ProviderError::Stopped { reason, .. } if reason.contains("7.journal")), "{told}");
+    store.says(StoreEvent::Failed(StoreError::Io("fdatasync of 7.journal: no".to_owned())));
+    assert_eq!(within(failed).await.unwrap(), told, "once");
 }
 
 #[tokio::test]

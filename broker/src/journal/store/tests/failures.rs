@@ -103,6 +103,11 @@ fn each_write_and_sync_that_fails_once_poisons_the_store_and_a_restart_is_clean(
                     "{what}: {error}"
                 );
                 assert_eq!(events.len(), 1, "{what}: {events:?}");
+                let told = outcome.first_error.take();
+                assert!(
+                    matches!(told, None | Some(StoreError::Failed { .. })),
+                    "{what}: {told:?}, though it may have been written"
+                );
                 let later = store.run(send(98)).unwrap_err();
                 assert!(matches!(later, StoreError::Failed { .. }), "{what}: {later}");
                 assert!(store.store.checkpoint().is_err(), "{what}");
