@@ -8,7 +8,9 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
         let similarity = strsim::jaro_winkler(&lower, &candidate);
         // One slip in a short name makes it little similar.
         let is_slip = lower.len() > 2 && strsim::osa_distance(&lower, &candidate) == 1;
-        if is_slip { similarity.max(0.9) } else { similarity }
+        // `SESSION_TRANSACTED`, as it is called elsewhere.
+        let is_a_word_of_it = lower.split('_').any(|word| word == candidate);
+        if is_slip || is_a_word_of_it { similarity.max(0.9) } else { similarity }
     };
     candidates
         .into_iter()
@@ -16,4 +18,24 @@ pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a s
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, candidate)| candidate.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_of_the_name_is_near_wherever_it_stands() {
+        let modes = ["auto", "client", "dups_ok", "individual", "transacted", "manual"];
+        for (name, meant) in [
+            ("SESSION_TRANSACTED", Some("transacted")),
+            ("session_transacted", Some("transacted")),
+            ("AUTO_ACKNOWLEDGE", Some("auto")),
+            ("clent", Some("client")),
+            ("session", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(name, modes).as_deref(), meant, "{name}");
+        }
+    }
 }

@@ -42,6 +42,10 @@ impl DestinationPattern {
     }
 
     fn new(kind: DestinationKind, pattern: &str) -> Result<Self, PatternError> {
+        // It would be part of the first element's name, which then fits nothing.
+        if let Some((_, name)) = DestinationKind::split(pattern) {
+            return Err(PatternError::Kind { pattern: pattern.to_owned(), name: name.to_owned() });
+        }
         let parts: Vec<_> = pattern.split('.').collect();
         let mut elements = Vec::with_capacity(parts.len());
         for (place, part) in (1..).zip(&parts) {
@@ -144,6 +148,14 @@ pub enum PatternError {
         /// The pattern.
         pattern: String,
     },
+    /// The kind of a destination in front of it.
+    #[error("`{pattern}` begins with the kind of a destination; expected what is behind it alone, `{name}`")]
+    Kind {
+        /// The pattern.
+        pattern: String,
+        /// What is behind the kind.
+        name: String,
+    },
     /// Options, which belong to one consumer's destination.
     #[error("`{pattern}` has options; expected the name of a destination, or `*` and `>` in it")]
     Options {
@@ -206,6 +218,11 @@ mod tests {
             ("orders*", "`orders*` has `orders*`; expected `*` or `>` alone between dots"),
             ("a.>b", "`a.>b` has `>b`"),
             (">.a", "`>.a` has something behind `>`"),
+            (
+                "topic://a.>",
+                "`topic://a.>` begins with the kind of a destination; expected what is behind it alone, `a.>`",
+            ),
+            ("temp-queue://a", "`temp-queue://a` begins with the kind of a destination"),
             ("orders?consumer.prefetchSize=5", "`orders?consumer.prefetchSize=5` has options"),
         ] {
             let error = DestinationPattern::topic(text).unwrap_err().to_string();

@@ -7,6 +7,7 @@ mod bean_names;
 mod bean_order;
 mod beans;
 mod converter_beans;
+mod hearing;
 mod keeping;
 mod life;
 mod listeners;

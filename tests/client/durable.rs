@@ -118,10 +118,32 @@ async fn a_durable_subscription_is_to_a_topic_that_stays_and_has_a_name() {
         let error = session.create_durable_consumer(destination, "audit").await.unwrap_err();
         assert!(matches!(error, Error::Provider(ProviderError::InvalidDestination { .. })), "{error:?}");
     }
-    let error = session.create_durable_consumer(&topic(), "").await.unwrap_err();
-    assert!(matches!(error, Error::IllegalState { operation: "create_durable_consumer", .. }), "{error:?}");
-    let error = session.unsubscribe("").await.unwrap_err();
-    assert!(matches!(error, Error::IllegalState { operation: "unsubscribe", .. }), "{error:?}");
+    for name in ["", "a\nb", &"n".repeat(1_025)] {
+        let error = session.create_durable_consumer(&topic(), name).await.unwrap_err();
+        assert!(
+            matches!(error, Error::IllegalState { operation: "create_durable_consumer", .. }),
+            "{error:?}"
+        );
+        let error = session.unsubscribe(name).await.unwrap_err();
+        assert!(matches!(error, Error::IllegalState { operation: "unsubscribe", .. }), "{error:?}");
+        assert!(!error.to_string().contains('\n') && error.to_string().len() < 200, "{error}");
+    }
+    assert!(broker.broker.durable_subscriptions().is_empty());
+}
+
+/// One that a broker behind a wire would have no room for, or that would be two lines in a log.
+#[tokio::test]
+async fn a_client_id_that_not_every_broker_takes_is_refused_before_anybody_is_asked() {
+    let broker = TestBroker::start();
+    for (id, expected) in [
+        ("a\nb", "`a\\nb` cannot be a client id: it holds a control character"),
+        (" ", "` ` cannot be a client id: it is empty"),
+        (&"i".repeat(1_025), "cannot be a client id: it is longer than 1,024 bytes"),
+    ] {
+        let error = broker.factory("").with_client_id(id).create_connection().await.unwrap_err();
+        assert!(matches!(error, Error::IllegalState { operation: "create_connection", .. }), "{error:?}");
+        assert!(error.to_string().contains(expected), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -199,6 +199,10 @@ fn a_subscription_without_a_topic_or_a_client_id_without_a_subscription_is_refus
     );
     assert_eq!(
         refused("[listeners.on_email]\ntopic = \"t\"\nsubscription = \" \"\nclient_id = \"me\"\n"),
-        ["`listeners.on_email.subscription` (config.toml:5:16) is \" \"; expected a name"]
+        ["`listeners.on_email.subscription` (config.toml:5:16) is \" \"; expected a name of at most \
+           1,024 bytes, without control characters"]
     );
+    let over_two_lines =
+        "[listeners.on_email]\ntopic = \"t\"\nsubscription = \"a\\nb\"\nclient_id = \"me\"\n";
+    assert_eq!(refused(over_two_lines).len(), 1, "{:?}", refused(over_two_lines));
 }

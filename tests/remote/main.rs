@@ -47,6 +47,7 @@ mod crowd;
 mod cut;
 mod dead_letters;
 mod durable;
+mod hearing;
 mod histories;
 mod losing;
 mod peer;

@@ -1,5 +1,6 @@
 //! Behaviour across crates: what the test binaries beside this library share.
 
+pub mod apart;
 pub mod java;
 pub mod lines;
 pub mod model;

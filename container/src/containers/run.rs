@@ -199,6 +199,7 @@ async fn call(
     let converter = Arc::clone(&shared.settings.converter);
     let mut invocation = Invocation::new(shared.listener.id, delivery.clone(), converter, shared.beans())
         .on_thread(Arc::clone(thread));
+    delivery.tell_provider().await;
     match catch_panic(|| (shared.listener.invoke)(&mut invocation)).await {
         Ok(Outcome::Handled { reply }) => Ok(reply),
         Ok(Outcome::Failed(error)) => Err(Failure::of(error)),

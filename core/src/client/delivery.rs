@@ -3,6 +3,8 @@
 use std::ops::Deref;
 use std::time::Duration;
 
+use tokio::task::yield_now;
+
 use super::{AcknowledgeMode, Session};
 use crate::error::Error;
 use crate::id::SubscriptionId;
@@ -21,6 +23,8 @@ pub struct Delivery {
     number: u64,
     /// Whether its acknowledgement takes in nothing else.
     is_single: bool,
+    /// Whether the provider, told that it was handed over, has still to hear of that.
+    is_on_its_way: bool,
 }
 
 /// How a delivery that was not settled ends.
@@ -55,9 +59,11 @@ impl From<Release> for AckKind {
 
 impl Delivery {
     pub(super) fn new(session: Session, dispatch: Dispatch) -> Self {
-        let Dispatch { subscription, number, message, delivery_count, .. } = dispatch;
+        let Dispatch { subscription, number, message, delivery_count, mark, .. } = dispatch;
+        // By its mark it was noted in the call that handed it over.
+        let is_on_its_way = mark.is_none() && message.headers().is_persistent();
         let message = std::sync::Arc::unwrap_or_clone(message).received(delivery_count);
-        Self { message, session, subscription, number, is_single: false }
+        Self { message, session, subscription, number, is_single: false, is_on_its_way }
     }
 
     /// The same delivery, whose acknowledgement takes in nothing else of its session, in CLIENT too. This is how listener
@@ -65,6 +71,15 @@ impl Delivery {
     #[must_use]
     pub fn into_single(self) -> Self {
         Self { is_single: true, ..self }
+    }
+
+    /// Lets a provider behind a wire hear that this was handed over. For who runs handlers, before one begins: it may keep its
+    /// thread, to which the task that writes may be bound, and end the process, and then the delivery is to count all the
+    /// same. Dropping the future changes nothing.
+    pub async fn tell_provider(&self) {
+        if self.is_on_its_way {
+            yield_now().await;
+        }
     }
 
     /// The message.

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Connection;
 use super::url::FactoryUrl;
+use super::{Connection, name_fault};
 use crate::destination::Destination;
 use crate::error::Error;
 use crate::id::ConnectionId;
 use crate::provider::{ConnectOptions, Provider, provider_for};
 use crate::redelivery::RedeliveryOverrides;
+use crate::text::shown;
 use crate::time::Clock;
 
 /// Makes connections to the broker behind a URL. Cheap to clone; clones are the same factory.
@@ -136,8 +137,13 @@ impl ConnectionFactory {
     /// Makes a connection, not started yet. Dropping the future leaves none behind.
     ///
     /// # Errors
-    /// When the broker cannot be reached.
+    /// [`Error::IllegalState`] for a client id that is empty, longer than 1,024 bytes or holds a control character; when the broker
+    /// cannot be reached or refuses.
     pub async fn create_connection(&self) -> Result<Connection, Error> {
+        if let Some((id, fault)) = self.client_id().and_then(|id| Some((id, name_fault(id)?))) {
+            let reason = format!("`{}` cannot be a client id: {fault}", shown(id));
+            return Err(Error::IllegalState { operation: "create_connection", reason });
+        }
         let provider: Arc<dyn Provider> = provider_for(&self.url.scheme, &self.url.target)?;
         let options = ConnectOptions {
             connection: ConnectionId::unique(),

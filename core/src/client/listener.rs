@@ -58,6 +58,7 @@ where
     F: Fn(Delivery) -> R,
     R: Future<Output = Result<(), ListenerFailure>>,
 {
+    delivery.tell_provider().await;
     let outcome = catch_panic(|| Box::pin(listener(delivery.clone()))).await;
     let failure = match outcome {
         Ok(Ok(())) => None,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::Capability;
+use crate::text::shown;
 
 /// A destination whose messages use memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +80,7 @@ pub enum ProviderError {
         reason: String,
     },
     /// The client id is in use.
-    #[error("client id `{client_id}` is in use by {holder}")]
+    #[error("client id `{}` is in use by {holder}", shown(client_id))]
     ClientIdInUse {
         /// The id.
         client_id: String,
@@ -88,14 +89,18 @@ pub enum ProviderError {
     },
     /// A durable subscription was asked for over a connection without a client id.
     #[error(
-        "durable subscription `{name}` needs a client id; set it as the option `jms.clientID` of the connection factory's URL"
+        "durable subscription `{}` needs a client id; set it as the option `jms.clientID` of the connection factory's URL",
+        shown(name)
     )]
     NoClientId {
         /// The subscription.
         name: String,
     },
     /// There is no such durable subscription.
-    #[error("there is no durable subscription `{name}` of client `{client_id}`{}", Nearest(nearest.as_deref()))]
+    #[error(
+        "there is no durable subscription `{}` of client `{}`{}",
+        shown(name), shown(client_id), Nearest(nearest.as_deref())
+    )]
     UnknownSubscription {
         /// Its name.
         name: String,
@@ -105,7 +110,7 @@ pub enum ProviderError {
         nearest: Option<String>,
     },
     /// A durable subscription is in use, so that it can neither be consumed from by another nor removed.
-    #[error("durable subscription `{name}` of client `{client_id}` is in use by {holder}")]
+    #[error("durable subscription `{}` of client `{}` is in use by {holder}", shown(name), shown(client_id))]
     SubscriptionInUse {
         /// Its name.
         name: String,
@@ -228,7 +233,7 @@ struct Nearest<'a>(Option<&'a str>);
 
 impl fmt::Display for Nearest<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.map_or(Ok(()), |name| write!(f, "; did you mean `{name}`?"))
+        self.0.map_or(Ok(()), |name| write!(f, "; did you mean `{}`?", shown(name)))
     }
 }
 

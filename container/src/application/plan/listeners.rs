@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use corriere_core::Destination;
+use corriere_core::client::name_fault;
 use corriere_templates::MessageConverter;
 
 use super::super::bean_plan::{PlannedConverter, converter_need};
@@ -232,8 +233,9 @@ impl Planner<'_> {
         let name = said("subscription", own.and_then(|own| own.subscription.as_ref()), listener.subscription);
         let client_id = said("client_id", own.and_then(|own| own.client_id.as_ref()), listener.client_id);
         let mut is_right = true;
-        for setting in [&name, &client_id].into_iter().flatten().filter(|said| said.value.trim().is_empty()) {
-            self.refuse(setting, "a name");
+        let named = [&name, &client_id].into_iter().flatten();
+        for setting in named.filter(|said| name_fault(&said.value).is_some()) {
+            self.refuse(setting, "a name of at most 1,024 bytes, without control characters");
             is_right = false;
         }
         let Some(name) = name else {

@@ -184,7 +184,9 @@ impl Session {
     /// unknown to the caller, yet whole: what was received is settled or comes again.
     ///
     /// # Errors
-    /// [`Error::IllegalState`] when closed or not transacted, [`Error::TransactionRolledBack`].
+    /// [`Error::IllegalState`] when closed or not transacted, [`Error::TransactionRolledBack`]. When the connection or the broker is
+    /// lost meanwhile ([`ProviderError::ends_connection`](crate::provider::ProviderError::ends_connection)), all of it has
+    /// happened or nothing, and the caller cannot know which.
     pub async fn commit(&self) -> Result<(), Error> {
         self.inner.check_transacted("commit")?;
         self.inner.commit().await

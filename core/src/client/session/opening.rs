@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::buffer::{Buffer, lock};
-use super::super::{Consumer, QueueBrowser, TemporaryDestination};
+use super::super::{Consumer, QueueBrowser, TemporaryDestination, name_fault};
 use super::Session;
 use super::putting_off::Timer;
 use super::settlement::HandedOver;
@@ -12,6 +12,7 @@ use crate::destination::{Destination, DestinationKind};
 use crate::error::Error;
 use crate::id::SubscriptionId;
 use crate::provider::{Capability, Command, Confirmation, ProviderError, Subscribe};
+use crate::text::shown;
 
 /// How a consumer receives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,9 +70,10 @@ impl Session {
     /// [`Session::unsubscribe`]. Dropping the future leaves no consumer behind, yet perhaps the subscription.
     ///
     /// # Errors
-    /// [`Error::IllegalState`] when closed or on a connection without a client id, [`Error::Unsupported`] where the provider
-    /// has no durable subscriptions, an invalid destination for what is no topic or a temporary one, or what the provider
-    /// refuses: a subscription that another consumer has.
+    /// [`Error::IllegalState`] when closed, on a connection without a client id, and for a name that is empty, longer than 1,024 bytes
+    /// or holds a control character; [`Error::Unsupported`] where the provider has no durable subscriptions, an invalid
+    /// destination for what is no topic or a temporary one, or what the provider refuses: a subscription that another consumer
+    /// has.
     pub async fn create_durable_consumer(&self, topic: &Destination, name: &str) -> Result<Consumer, Error> {
         self.create_durable_consumer_with(topic, name, &ConsumerOptions::default()).await
     }
@@ -241,8 +243,8 @@ impl Session {
 }
 
 fn check_name(operation: &'static str, name: &str) -> Result<(), Error> {
-    if !name.is_empty() {
-        return Ok(());
-    }
-    Err(Error::IllegalState { operation, reason: "a durable subscription needs a name".to_owned() })
+    name_fault(name).map_or(Ok(()), |fault| {
+        let reason = format!("`{}` cannot be the name of a durable subscription: {fault}", shown(name));
+        Err(Error::IllegalState { operation, reason })
+    })
 }
