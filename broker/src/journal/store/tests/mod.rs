@@ -4,6 +4,7 @@ mod draining;
 mod failures;
 mod handles;
 mod held;
+mod limit;
 mod places;
 mod restarts;
 mod room;
