@@ -5,6 +5,11 @@
 //! gone, or whose count has risen as far meanwhile, recovery makes nothing. It is cleared only when recovery would make
 //! more of it than was: the message came back uncounted, or a transaction was prepared that settles it.
 //!
+//! A consumer that receives several messages before it settles them may end the process over the first, which the slot does not
+//! name. So, once the last has failed before and the same seems to happen again, a second slot says which was the oldest.
+//! It is one behind, so that a message that ends the process as it is handed over is a dead letter before those which it was
+//! received with.
+//!
 //! A client that is in this process hands over by the [`Mark`] of the delivery, which is noted by its own call, while the
 //! machine is told later. What the machine has written in between says up to which hand-over it knows ([`SlotNote`]), and is
 //! not written over a later one.
@@ -38,7 +43,7 @@ pub(crate) fn attempt_of(mark: Mark) -> (AttemptSlot, Attempt) {
 
 /// The mark of a delivery of a stored message.
 pub(super) fn mark_of(slots: &mut Slots, subscription: &mut Subscription, entry: &Entry) -> Mark {
-    let slot = *subscription.slot.get_or_insert_with(|| slots.take());
+    let slot = subscription.slots.last.index(slots);
     let Attempt { stored, delivery } = next_attempt(entry);
     Mark { slot: slot.0, message: stored.0, delivery }
 }
@@ -54,12 +59,61 @@ pub(super) struct Slots {
     made: u32,
 }
 
+/// The slots of a subscription.
+#[derive(Debug, Default)]
+pub(super) struct OwnSlots {
+    last: OwnSlot,
+    oldest: OwnSlot,
+}
+
+/// A slot of a subscription, which it has from its first use on, and what that says.
+#[derive(Debug, Default)]
+struct OwnSlot {
+    index: Option<AttemptSlot>,
+    noted: Option<Noted>,
+}
+
+/// Which slot of a subscription.
+#[derive(Clone, Copy, Debug)]
+enum Which {
+    /// That of the message which it was handed last.
+    Last,
+    /// That of the oldest which it was handed and has not settled.
+    Oldest,
+}
+
 /// What a slot says.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Noted {
+struct Noted {
     number: u64,
     position: Position,
     attempt: Attempt,
+}
+
+impl OwnSlots {
+    fn get_mut(&mut self, which: Which) -> &mut OwnSlot {
+        match which {
+            Which::Last => &mut self.last,
+            Which::Oldest => &mut self.oldest,
+        }
+    }
+
+    fn noted(&self, which: Which) -> Option<Noted> {
+        match which {
+            Which::Last => self.last.noted,
+            Which::Oldest => self.oldest.noted,
+        }
+    }
+}
+
+impl OwnSlot {
+    fn index(&mut self, slots: &mut Slots) -> AttemptSlot {
+        *self.index.get_or_insert_with(|| slots.take())
+    }
+}
+
+impl Which {
+    const ALL: [Self; 2] = [Self::Last, Self::Oldest];
 }
 
 impl Slots {
@@ -100,13 +154,14 @@ impl Machine {
     /// Notes what consumers were handed in this step.
     pub(super) fn note_attempts(&mut self) {
         while let Some(key) = self.due_slots.pop() {
-            let Some(subscription) = self.subscriptions.get(&key) else { continue };
-            match self.in_hands(subscription) {
-                Some(noted) if subscription.noted.map(|noted| noted.attempt) != Some(noted.attempt) => {
-                    self.write_slot(key, Some(noted));
+            for which in Which::ALL {
+                let Some(subscription) = self.subscriptions.get(&key) else { continue };
+                let said = subscription.slots.noted(which).map(|noted| noted.attempt);
+                match self.in_hands(subscription, which) {
+                    Some(noted) if said != Some(noted.attempt) => self.write_slot(key, which, Some(noted)),
+                    Some(_) => {}
+                    None => self.clear_if_untrue(key, which),
                 }
-                Some(_) => {}
-                None => self.clear_if_untrue(key),
             }
         }
     }
@@ -114,16 +169,31 @@ impl Machine {
     /// What was handed over last has been noted already, by its mark.
     fn slot_was_noted(&mut self, key: SubscriptionKey) {
         let Some(subscription) = self.subscriptions.get(&key) else { return };
-        let Some(noted) = self.in_hands(subscription) else { return };
+        let Some(noted) = self.in_hands(subscription, Which::Last) else { return };
         if let Some(subscription) = self.subscriptions.get_mut(&key) {
-            subscription.noted = Some(noted);
+            subscription.slots.last.noted = Some(noted);
+        }
+        if is_again(&noted) {
+            self.look_at_slot(key);
         }
     }
 
-    /// The stored message that the application was handed last and has not settled. One that a prepared transaction settles is none:
+    /// A stored message that the application was handed and has not settled. One that a prepared transaction settles is none:
     /// whatever the outcome, that says by itself what counts.
-    fn in_hands(&self, subscription: &Subscription) -> Option<Noted> {
-        let (number, &Delivered { position, ref locked_by, .. }) = subscription.handed_over_last()?;
+    fn in_hands(&self, subscription: &Subscription, which: Which) -> Option<Noted> {
+        let last = self.noted_as(subscription, subscription.handed_over_last()?);
+        match which {
+            Which::Last => last,
+            Which::Oldest => {
+                let last = last.filter(is_again)?;
+                let oldest = self.noted_as(subscription, subscription.handed_over_first()?);
+                oldest.filter(|oldest| oldest.number != last.number)
+            }
+        }
+    }
+
+    fn noted_as(&self, subscription: &Subscription, (number, delivered): (u64, &Delivered)) -> Option<Noted> {
+        let Delivered { position, ref locked_by, .. } = *delivered;
         if locked_by.as_ref().is_some_and(|transaction| self.is_past_undoing(transaction)) {
             return None;
         }
@@ -132,42 +202,55 @@ impl Machine {
         Some(Noted { number, position, attempt: next_attempt(entry) })
     }
 
-    fn write_slot(&mut self, key: SubscriptionKey, noted: Option<Noted>) {
+    fn write_slot(&mut self, key: SubscriptionKey, which: Which, noted: Option<Noted>) {
         let Some(subscription) = self.subscriptions.get_mut(&key) else { return };
-        subscription.noted = noted;
-        let slot = *subscription.slot.get_or_insert_with(|| self.slots.take());
-        let (attempt, handed_over) = (noted.map(|noted| noted.attempt), subscription.handed_over());
+        let handed_over = subscription.handed_over();
+        let own = subscription.slots.get_mut(which);
+        own.noted = noted;
+        let (slot, attempt) = (own.index(&mut self.slots), noted.map(|noted| noted.attempt));
         self.effects.attempts.push(SlotNote { slot, attempt, subscription: key, handed_over });
     }
 
     /// Clears a slot of which recovery would make more than was.
-    pub(super) fn clear_if_untrue(&mut self, key: SubscriptionKey) {
+    fn clear_if_untrue(&mut self, key: SubscriptionKey, which: Which) {
         let Some(subscription) = self.subscriptions.get(&key) else { return };
-        let Some(Noted { number, position, attempt }) = subscription.noted else { return };
+        let Some(Noted { number, position, attempt }) = subscription.slots.noted(which) else { return };
         if subscription.has(number) {
             return;
         }
         let entry =
             self.queues.get(&subscription.queue).and_then(|queue| queue.find(position, attempt.stored));
         if entry.is_some_and(|entry| entry.failed_deliveries < attempt.delivery) {
-            self.write_slot(key, None);
+            self.write_slot(key, which, None);
         }
     }
 
     /// Clears a slot that speaks of a message which a transaction settles that is being prepared.
     pub(super) fn clear_slot_of(&mut self, key: SubscriptionKey, position: Position) {
-        let noted = self.subscriptions.get(&key).and_then(|subscription| subscription.noted);
-        if noted.is_some_and(|noted| noted.position == position) {
-            self.write_slot(key, None);
+        for which in Which::ALL {
+            let subscription = self.subscriptions.get(&key);
+            let noted = subscription.and_then(|subscription| subscription.slots.noted(which));
+            if noted.is_some_and(|noted| noted.position == position) {
+                self.write_slot(key, which, None);
+            }
         }
     }
 
-    /// Frees the slot of a subscription that is gone.
-    pub(super) fn free_slot(&mut self, key: SubscriptionKey) {
-        self.clear_if_untrue(key);
-        if let Some(slot) = self.subscriptions.get_mut(&key).and_then(|subscription| subscription.slot.take())
-        {
-            self.slots.free.insert(slot);
+    /// Frees the slots of a subscription that is gone.
+    pub(super) fn free_slots(&mut self, key: SubscriptionKey) {
+        for which in Which::ALL {
+            self.clear_if_untrue(key, which);
+            let subscription = self.subscriptions.get_mut(&key);
+            if let Some(slot) =
+                subscription.and_then(|subscription| subscription.slots.get_mut(which).index.take())
+            {
+                self.slots.free.insert(slot);
+            }
         }
     }
+}
+
+/// Whether the message of this attempt failed before.
+fn is_again(noted: &Noted) -> bool {
+    noted.attempt.delivery > 1
 }

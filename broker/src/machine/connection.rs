@@ -246,7 +246,7 @@ impl Machine {
             return;
         }
         let (session, queue_key) = (subscription.session, subscription.queue);
-        self.free_slot(key);
+        self.free_slots(key);
         self.subscriptions.remove(&key);
         if let Some(topic) = self.queues.get(&queue_key).and_then(Queue::private_topic) {
             self.remove_private_queue(topic, key);

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use corriere_core::provider::Credit;
 use corriere_core::{RedeliveryPolicy, SessionId, SubscriptionId, TransactionId};
 
-use super::attempts::Noted;
+use super::attempts::OwnSlots;
 use super::credit::ExplicitCredit;
 use super::effects::ConnectionKey;
 use super::queue::{Position, QueueKey};
-use crate::store::AttemptSlot;
 
 /// A subscription of a connection.
 pub type SubscriptionKey = (ConnectionKey, SubscriptionId);
@@ -35,9 +34,8 @@ pub(super) struct Subscription {
     pub(super) has_default_credit: bool,
     /// Whether it was told that it is slow, since it had room last.
     pub(super) is_told_slow: bool,
-    /// Its slot for what it was handed, and what that says.
-    pub(super) slot: Option<AttemptSlot>,
-    pub(super) noted: Option<Noted>,
+    /// Where it is noted what it was handed.
+    pub(super) slots: OwnSlots,
     credit: CreditState,
     in_flight: BTreeMap<u64, Delivered>,
     last_number: u64,
@@ -98,8 +96,7 @@ impl Subscription {
             is_closed: false,
             has_default_credit: false,
             is_told_slow: false,
-            slot: None,
-            noted: None,
+            slots: OwnSlots::default(),
             credit,
             in_flight: BTreeMap::new(),
             last_number: 0,
@@ -239,6 +236,12 @@ impl Subscription {
     /// The delivery that reached the application last, unless it is settled.
     pub(super) fn handed_over_last(&self) -> Option<(u64, &Delivered)> {
         self.in_flight.get(&self.handed_over).map(|delivered| (self.handed_over, delivered))
+    }
+
+    /// The oldest delivery that is not settled, if it reached the application.
+    pub(super) fn handed_over_first(&self) -> Option<(u64, &Delivered)> {
+        let (number, delivered) = self.in_flight.first_key_value()?;
+        self.was_handed_over(*number, delivered).then_some((*number, delivered))
     }
 
     /// Whether a delivery is not settled.

@@ -1,5 +1,7 @@
 //! The start on what a store brings back, and what is noted for it.
 
+use std::collections::BTreeMap;
+
 use corriere_broker::Settings;
 use corriere_broker::machine::{Input, Machine, SlotNote};
 use corriere_broker::store::{
@@ -163,6 +165,56 @@ fn what_is_in_the_hands_of_the_application_is_noted_and_cleared_only_when_it_wou
     world.send(connection, message(&queue("other"), 1));
     world.hand_over(other, 1);
     assert_eq!(noted(&mut world), [(1, attempt(4, 1))], "each consumer has its own");
+}
+
+/// A consumer that receives messages up to the poison, or a batch of four, and ends its process then, until it gets through; what
+/// became of the numbered messages that are dead by then, and after how many lives. There is always a next message.
+fn lives_with(poison: u64, are_gathered: bool) -> (Vec<u64>, u32) {
+    let mut failed: BTreeMap<u64, u32> = (1..=4).map(|stored| (stored, 0)).collect();
+    let mut dead = Vec::new();
+    for life in 1..=30 {
+        let recovered =
+            failed.iter().map(|(stored, failed)| recovered_message(*stored, failed_times(*failed)));
+        let mut world = world_with(recovered.collect());
+        let connection = world.connect();
+        let consumer = world.consumer(connection, &queue("orders"), window(4));
+        world.bring_back();
+        let handed_over: Vec<_> = world
+            .received(consumer)
+            .iter()
+            .map(|dispatch| (dispatch.number, sequence_of(dispatch)))
+            .collect();
+        let Some(at) = handed_over.iter().position(|(_, sequence)| *sequence == poison) else {
+            return (dead, life);
+        };
+        let last = if are_gathered { handed_over.len() - 1 } else { at };
+        handed_over[..=last].iter().for_each(|(number, _)| world.hand_over(consumer, *number));
+        let noted: BTreeMap<_, _> = std::mem::take(&mut world.attempts).into_iter().collect();
+        for attempt in noted.into_values().flatten() {
+            failed.insert(attempt.stored.0, attempt.delivery);
+        }
+        // Two redeliveries are allowed.
+        let over: Vec<u64> =
+            failed.iter().filter(|(_, failed)| **failed > 2).map(|(stored, _)| *stored).collect();
+        over.iter().for_each(|stored| _ = failed.remove(stored));
+        dead.extend(over);
+        failed.insert(100 + u64::from(life), 0);
+    }
+    panic!("it ends its process for ever; dead: {dead:?}");
+}
+
+#[test]
+fn a_consumer_that_dies_over_the_last_message_it_received_makes_a_dead_letter_of_that_alone() {
+    assert_eq!(lives_with(1, false), (vec![1], 4));
+    assert_eq!(lives_with(3, false), (vec![3], 4));
+}
+
+#[test]
+fn a_consumer_that_dies_over_the_first_of_several_messages_does_not_do_so_for_ever() {
+    // The last one is taken for the poison first.
+    assert_eq!(lives_with(1, true), (vec![4, 1], 6));
+    let (dead, _) = lives_with(2, true);
+    assert_eq!(dead.last(), Some(&2), "{dead:?}");
 }
 
 #[test]
