@@ -108,7 +108,8 @@ impl Model {
             self.count(was.place.destination()).moved_out += 1;
             return self.bring(ticket, brought, Some(Box::new(was)));
         }
-        if self.store_is_full || (!self.can_load && !self.fits(message.size())) {
+        let is_refused = self.store_is_full && is_stored(&brought, &self.copies_for(NOBODY, &brought));
+        if is_refused || (!self.can_load && !self.fits(message.size())) {
             return self.finds_no_room(ticket);
         }
         if self.can_load {
