@@ -247,3 +247,17 @@ fn a_consumer_that_gets_again_at_once_what_it_gave_back_is_told_of_its_next_stal
     ];
     assert_keeps_the_rules(Settings::default(), &history);
 }
+
+#[test]
+fn what_was_handed_over_and_ends_uncounted_is_not_counted_when_there_is_no_room_for_its_dead_letter() {
+    let history = [
+        send(true, 10, false),
+        subscribe(Credit::Window { prefetch: 1, extension: None }),
+        Operation::HandOver { subscription: FIRST, count: 1 },
+        Operation::StoreWaits,
+        acknowledge(Word::Undeliverable, false),
+        Operation::StoreRefuses,
+        Operation::Restart { survive: 0, set_back: 0 },
+    ];
+    assert_keeps_the_rules_in(World::with(Settings::default(), true), &history);
+}

@@ -68,7 +68,10 @@ impl Machine {
                 let delay = delay.map_or(Delay::Policy, Delay::Exactly);
                 self.give_back_range(key, ack, delay, cause);
             }
-            AckKind::Expired => self.end_each(key, ack, Self::believe_expired),
+            AckKind::Expired => self.end_each(key, ack, |machine, queue, position| {
+                machine.clear_slot_of(key, position);
+                machine.believe_expired(queue, position);
+            }),
             AckKind::Retained => self.retain_range(key, ack),
         }
         self.attend(key);
@@ -123,6 +126,7 @@ impl Machine {
             let Some(subscription) = machine.subscriptions.get_mut(&key) else { return };
             subscription.take_back(number);
             let policy = Arc::clone(&subscription.policy);
+            machine.clear_slot_of(key, position);
             machine.cannot_deliver(queue, position, cause, &policy);
         });
     }

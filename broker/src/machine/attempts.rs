@@ -225,7 +225,8 @@ impl Machine {
         }
     }
 
-    /// Clears a slot that speaks of a message which a transaction settles that is being prepared.
+    /// Clears a slot that speaks of a message which a transaction settles that is being prepared, or which ends uncounted: for want of
+    /// room for its dead letter it may be there again.
     pub(super) fn clear_slot_of(&mut self, key: SubscriptionKey, position: Position) {
         for which in Which::ALL {
             let subscription = self.subscriptions.get(&key);

@@ -336,3 +336,17 @@ fn what_the_machine_writes_in_a_slot_says_which_hand_over_it_knows() {
     let attempt = Some(Attempt { stored: StoredId(2), delivery: 1 });
     assert_eq!(world.notes, [note(attempt, delivered[1].number)]);
 }
+
+#[test]
+fn what_was_handed_over_and_ends_uncounted_is_noted_no_more_as_it_may_come_back_for_want_of_room() {
+    for kind in [AckKind::Undeliverable { reason: "too large".into() }, AckKind::Expired] {
+        let mut world = World::new();
+        let (connection, orders) = (world.connect(), queue("orders"));
+        world.send(connection, with_expiration(&orders, 1, NOW.0 + 1_000));
+        let consumer = world.consumer(connection, &orders, window(1));
+        world.hand_over(consumer, 1);
+        world.attempts.clear();
+        world.ack(consumer, 1, 1, kind);
+        assert_eq!(world.attempts, [(AttemptSlot(0), None)]);
+    }
+}

@@ -50,12 +50,12 @@ impl Model {
         let mut seen = Vec::new();
         for (location, message) in &order.messages {
             let found = self.find_shown(&order.queue, *location, message, &seen);
+            seen.extend(found.map(|index| self.entries[index].position));
             let Some(index) = found.filter(|index| may_be(&order.action, &self.entries[*index])) else {
                 self.note_order(ticket, |counts| counts.skipped += 1);
                 self.managed[4] += 1;
                 continue;
             };
-            seen.push(self.entries[index].position);
             self.manage_one(ticket, &order.action, index, message);
         }
     }
