@@ -121,7 +121,7 @@ impl Model {
             .filter(|holder| holder.subscription == subscription.key)
             .map(|holder| holder.number)
             .collect();
-        let are_in_hands = held.iter().all(|number| *number <= subscription.handed_over);
+        let are_in_hands = held.iter().all(|number| subscription.has_in_hands(*number));
         (!held.is_empty() && are_in_hands && !subscription.has_room(&held)).then_some(held.len() as u64)
     }
 
