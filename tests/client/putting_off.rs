@@ -9,7 +9,7 @@ use corriere_core::{Connection, Consumer, Destination, Release, Session};
 use tokio::sync::Semaphore;
 
 use crate::overheard::{acknowledged, connect_with, said};
-use crate::support::{TestBroker, firsts, next, now, nth, queue, see, within};
+use crate::support::{TestBroker, firsts, next, now, nth, queue, see, text, within};
 
 const OPTIMIZED: &str = "jms.prefetchPolicy.all=10&jms.optimizeAcknowledge=true";
 
@@ -54,9 +54,9 @@ impl Putting {
 async fn dups_ok_on_a_topic_acknowledges_a_range_at_half_of_the_prefetch_and_says_nothing_before() {
     let putting = Putting::dups_ok(10).await;
     assert_eq!(see(&putting.consumer, 4).await, firsts(1..=4));
-    assert!(said(&putting.broker).is_empty());
+    assert!(putting.said().is_empty());
     see(&putting.consumer, 1).await;
-    assert_eq!(said(&putting.broker), ["STANDARD 1-5"]);
+    assert_eq!(putting.said(), ["STANDARD 1-5"]);
     see(&putting.consumer, 5).await;
     assert_eq!(putting.said(), ["STANDARD 6-10"]);
 }
@@ -69,10 +69,10 @@ async fn half_of_a_prefetch_is_rounded_up() {
         let consumer = session.create_consumer_with_prefetch(&topic(), prefetch).await.unwrap();
         broker.send_numbered(&topic(), 3).await;
         for _ in 0..prefetch.div_ceil(2) {
-            assert!(said(&broker).is_empty());
+            assert!(acknowledged(&broker).is_empty());
             next(&consumer).await;
         }
-        assert_eq!(said(&broker), expected, "prefetch {prefetch}");
+        assert_eq!(acknowledged(&broker), expected, "prefetch {prefetch}");
     }
 }
 
@@ -125,6 +125,45 @@ async fn of_what_is_put_off_only_what_the_broker_marked_is_told_when_it_is_hande
         expected,
         "what is acknowledged as it is handed over needs no other word"
     );
+}
+
+/// What a topic's consumer is sent is not stored, and so not marked, as nothing is that comes over a wire.
+#[tokio::test]
+async fn of_what_is_put_off_without_a_mark_the_oldest_is_told_when_it_is_handed_over() {
+    let putting = Putting::dups_ok(7).await;
+    see(&putting.consumer, 4).await;
+    assert_eq!(said(&putting.broker), ["DELIVERED 1"], "one word a range");
+    see(&putting.consumer, 3).await;
+    assert_eq!(said(&putting.broker), ["STANDARD 1-5", "DELIVERED 6"]);
+}
+
+/// Otherwise it would count again with each process that a later message kills.
+#[tokio::test]
+async fn what_was_redelivered_without_a_mark_is_not_put_off() {
+    let putting = Putting::dups_ok(7).await;
+    let take = async || within(putting.consumer.take()).await.unwrap().unwrap();
+    let no = || Release::Redeliver { delay: None, cause: Cause::failure("no") };
+    let (one, two) = (take().await, take().await);
+    one.acknowledge().await.unwrap();
+    two.release(no()).await.unwrap();
+    assert_eq!(said(&putting.broker), ["DELIVERED 1", "STANDARD 1", "REDELIVERED 2"]);
+    // All that is sent again has a new number.
+    let again = take().await;
+    assert_eq!((text(&again), again.count()), ("m2", 2));
+    assert_eq!(said(&putting.broker), ["DELIVERED 8"]);
+    see(&putting.consumer, 1).await;
+    assert_eq!(said(&putting.broker), ["STANDARD 9"], "nothing is put off while the application has it");
+    again.acknowledge().await.unwrap();
+    assert_eq!(said(&putting.broker), ["STANDARD 8"]);
+    see(&putting.consumer, 1).await;
+    assert_eq!(said(&putting.broker), ["DELIVERED 10"]);
+
+    take().await.release(no()).await.unwrap();
+    assert_eq!(said(&putting.broker), ["STANDARD 10", "REDELIVERED 11"]);
+    see(&putting.consumer, 1).await;
+    assert_eq!(said(&putting.broker), ["STANDARD 14"], "it says that it was handed over, too");
+    see(&putting.consumer, 1).await;
+    assert_eq!(said(&putting.broker), ["DELIVERED 15"], "what comes for the first time is put off as before");
 }
 
 #[tokio::test]
@@ -343,7 +382,7 @@ async fn a_message_that_a_listener_failed_with_is_never_among_those_put_off() {
                 let end = Arc::clone(&end);
                 async move {
                     end.add_permits(1);
-                    if delivery.count() == 1 && crate::support::text(&delivery) == "m3" {
+                    if delivery.count() == 1 && text(&delivery) == "m3" {
                         return Err("once".into());
                     }
                     Ok(())

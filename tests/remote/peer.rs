@@ -95,12 +95,13 @@ impl Peer {
         (Self { url: broker.url().to_owned(), ..Self::activemq() }, broker)
     }
 
-    /// Where the dead letters of a queue are, of this test's own.
+    /// Where the dead letters of a queue or a topic are, of this test's own.
     pub(crate) fn dead_letters_of(&self, destination: &Destination) -> Destination {
-        queue(&format!("DLQ.{}", destination.name()))
+        let kind = if destination.is_topic() { "topic." } else { "" };
+        queue(&format!("DLQ.{kind}{}", destination.name()))
     }
 
-    /// Takes so many dead letters of a queue, by their texts, and finds no more.
+    /// Takes so many dead letters of a destination, by their texts, and finds no more.
     pub(crate) async fn dead_letters(&self, of: &Destination, count: usize) -> Vec<Message> {
         let session = self.session(AcknowledgeMode::Auto).await;
         let consumer = within(session.create_consumer(&self.dead_letters_of(of))).await.unwrap();

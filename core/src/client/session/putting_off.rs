@@ -2,7 +2,8 @@
 //! `jms.optimizeAcknowledge`).
 //!
 //! What is put off is settled for the application. It comes again only if the process dies before the provider is told, or if
-//! the connection is lost: whatever else ends a consumer tells it first.
+//! the connection is lost: whatever else ends a consumer tells it first. What came again so is not put off another time, as it would
+//! count with each death of the process until it were a dead letter.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +75,7 @@ impl SessionInner {
         let Some(lazily) = handed_over.lazily() else { return false };
         let is_over = |timeout| self.connection.clock().now().since(handed_over.told_at) >= timeout;
         let is_enough = handed_over.acknowledged.len() as u64 >= lazily.after;
-        let is_due = is_enough || lazily.timeout.is_some_and(is_over);
+        let is_due = handed_over.has_redelivered || is_enough || lazily.timeout.is_some_and(is_over);
         if is_due {
             drop(self.tell_of(subscription, handed_over));
         }
@@ -99,6 +100,8 @@ impl SessionInner {
 
     /// Tells of what one consumer has put off: one range, or several where the application has not settled what is between.
     pub(super) fn tell_of(&self, subscription: SubscriptionId, handed_over: &mut HandedOver) -> Vec<Receipt> {
+        // What the application has not settled may be redelivered.
+        handed_over.has_redelivered &= !handed_over.unsettled.is_empty();
         if handed_over.acknowledged.is_empty() {
             return Vec::new();
         }

@@ -24,6 +24,9 @@ pub(super) struct HandedOver {
     unreported: u64,
     /// Settled for the application; the provider is told later, of many at once.
     pub(super) acknowledged: BTreeSet<u64>,
+    /// Whether there may be a redelivered one among these and the unsettled ones of a provider without marks. While there is,
+    /// nothing is put off.
+    pub(super) has_redelivered: bool,
     /// When it was last told of such.
     pub(super) told_at: Timestamp,
     /// Tells of them, where that was asked for.
@@ -40,6 +43,7 @@ impl HandedOver {
             unsettled: BTreeSet::new(),
             unreported: 0,
             acknowledged: BTreeSet::new(),
+            has_redelivered: false,
             told_at: now,
             timer: None,
         }
@@ -60,21 +64,33 @@ impl HandedOver {
         self.buffer.end(End::Closed);
     }
 
-    /// Notes a delivery that the application has from now on. Says whether the provider is to be told at once: of each
-    /// persistent message, as it must count if the process dies, and of others now and then, for the window's sake.
-    ///
-    /// Where acknowledgements are put off, a word on each message would be as much as its acknowledgement. There the provider is
-    /// told of those that it has marked, which costs it no more than a note.
+    /// Notes a delivery that the application has from now on. Says whether the provider is to be told at once: of one that must
+    /// count if the process dies, and of others now and then, for the window's sake.
     fn note(&mut self, dispatch: &Dispatch) -> bool {
         self.last = dispatch.number;
         self.unreported += 1;
-        let counts = dispatch.message.headers().is_persistent()
-            && (dispatch.mark.is_some() || self.lazily().is_none());
-        let is_due = counts || self.is_report_due();
+        let is_due = self.is_to_count(dispatch) || self.is_report_due();
         if is_due {
             self.unreported = 0;
         }
         is_due
+    }
+
+    /// Whether the provider is told of a delivery as it is handed over: of each persistent message where nothing is put off, or
+    /// where it has marked it, which costs it no more than a note.
+    ///
+    /// Elsewhere a word on each message would be as much as its acknowledgement. There it is told of the oldest that it does
+    /// not know to be settled, one word a range, and of what is redelivered, whose acknowledgement is not put off. So what was
+    /// handled, and not told of when a later message killed the process, counts once and no more. Each life of the process
+    /// comes one message further at least, until the deadly one is the oldest: then it counts each time, and dies in the end.
+    /// One that is not persistent is told of as well, as the deadly one behind it would never be the oldest.
+    fn is_to_count(&mut self, dispatch: &Dispatch) -> bool {
+        if dispatch.mark.is_some() || self.lazily().is_none() {
+            return dispatch.message.headers().is_persistent();
+        }
+        let is_redelivered = dispatch.delivery_count > 1;
+        self.has_redelivered |= is_redelivered;
+        is_redelivered || (self.acknowledged.is_empty() && self.unsettled.is_empty())
     }
 
     fn is_report_due(&self) -> bool {
