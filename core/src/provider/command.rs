@@ -60,7 +60,8 @@ pub enum Command {
     Acknowledge(Ack),
     /// Notes that a message is in the hands of the application, so that it counts if the process dies, and so that it
     /// widens the window. A client says so of each persistent message before the application has it, unless the same
-    /// call acknowledges it; of others when it suits.
+    /// call acknowledges it; of others when it suits. One that puts acknowledgements off says so of what has a mark, of the
+    /// oldest that the provider does not know to be settled, and of what is redelivered.
     HandedOver {
         /// Whose delivery.
         subscription: SubscriptionId,
