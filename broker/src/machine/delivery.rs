@@ -117,6 +117,10 @@ impl Machine {
 
     /// Delivers to a subscription what is reserved for it and due, and lets it have other messages if it may.
     pub(super) fn attend(&mut self, key: SubscriptionKey) {
+        if let Some(attended_later) = &mut self.attended_later {
+            attended_later.push(key);
+            return;
+        }
         while let Some(subscription) = self.subscriptions.get(&key)
             && !subscription.is_closed
             && subscription.has_room()

@@ -68,6 +68,8 @@ impl Machine {
             Some(Target::Queue(queue)) => Some(queue),
             _ => None,
         };
+        // What the order is to take must not be handed out as what stands before it is taken.
+        self.attended_later = Some(Vec::new());
         for (Location { position, stored }, message) in messages {
             let entry = queue_key.and_then(|key| Some((key, self.queues.get(&key)?.find(position, stored)?)));
             match entry {
@@ -77,6 +79,8 @@ impl Machine {
                 _ => self.note(ticket, |outcome| outcome.skipped += 1),
             }
         }
+        let attended_later = self.attended_later.take();
+        attended_later.into_iter().flatten().for_each(|key| self.attend(key));
         self.confirm_when_stored(ticket, recorded);
     }
 

@@ -122,6 +122,8 @@ pub struct Machine {
     moves: Moves,
     /// What operators wait for, with what has come of it so far.
     orders: BTreeMap<Ticket, OperationCounts>,
+    /// Whom to attend to when the order of an operator is carried out; `None` where none is under way.
+    attended_later: Option<Vec<SubscriptionKey>>,
     store_room: StoreRoom,
     /// Who waits until a subscription has been delivered what it may have.
     unserved: Unserved,
@@ -177,6 +179,7 @@ impl Machine {
             slots: Slots::default(),
             moves: Moves::default(),
             orders: BTreeMap::new(),
+            attended_later: None,
             store_room: StoreRoom::default(),
             unserved: Unserved::new(),
             timers: TimeIndex::default(),

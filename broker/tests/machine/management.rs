@@ -5,7 +5,7 @@ use std::time::Duration;
 use corriere_broker::machine::{Action, Input};
 use corriere_broker::store::{Arrival, StoreError, StoreOperation};
 use corriere_broker::{Counts, OperationCounts, Settings};
-use corriere_core::provider::{AckKind, Command};
+use corriere_core::provider::{AckKind, Cause, Command};
 use corriere_core::{Destination, Message};
 
 use super::world::*;
@@ -73,6 +73,22 @@ fn what_is_purged_is_gone_and_counted_and_the_rest_stays() {
     let counts = world.counts(&orders);
     assert_eq!((counts.purged, counts.pending, counts.discarded), (3, 3, 0));
     assert_eq!(world.machine.totals(&orders).unwrap().acknowledged, 0);
+}
+
+#[test]
+fn what_is_to_be_taken_is_not_handed_out_as_what_stood_before_it_is_taken() {
+    let mut world = World::new();
+    let orders = filled(&mut world, "orders", 3);
+    let connection = world.connect();
+    let consumer = world.consumer(connection, &orders, window(2));
+    world.hand_over(consumer, 2);
+    for (number, delay) in [(1, SECOND), (2, Duration::ZERO)] {
+        let cause = Cause::failure("the handler failed");
+        world.ack(consumer, number, number, AckKind::Redelivered { delay: Some(delay), cause });
+    }
+    world.received(consumer);
+    assert_eq!(world.manage(&orders, Action::Purge, |sequence| sequence < 3), done(2));
+    assert_eq!(sequences(&world.received(consumer)), [3]);
 }
 
 #[test]
