@@ -8,13 +8,15 @@ use corriere_core::{Destination, SubscriptionId};
 use super::{fleeting, prices};
 use crate::world::*;
 
+/// What makes a subscription another one of the same name.
+const CHANGES: [fn(&mut Subscribe); 2] = [
+    |subscribe| subscribe.destination = Destination::topic("news").unwrap(),
+    |subscribe| subscribe.no_local = true,
+];
+
 #[test]
 fn another_topic_or_another_no_local_makes_it_anew() {
-    let others: [fn(&mut Subscribe); 2] = [
-        |subscribe| subscribe.destination = Destination::topic("news").unwrap(),
-        |subscribe| subscribe.no_local = true,
-    ];
-    for change in others {
+    for change in CHANGES {
         let mut world = World::new();
         world.leave_durable("c", "d");
         let sender = world.connect();
@@ -31,11 +33,7 @@ fn another_topic_or_another_no_local_makes_it_anew() {
 
 #[test]
 fn one_that_could_not_be_made_anew_is_what_it_was() {
-    let others: [fn(&mut Subscribe); 2] = [
-        |subscribe| subscribe.destination = Destination::topic("news").unwrap(),
-        |subscribe| subscribe.no_local = true,
-    ];
-    for change in others {
+    for change in CHANGES {
         let mut world = World::new();
         world.leave_durable("c", "d");
         let sender = world.connect();
